@@ -4,6 +4,7 @@
  * revoked serial numbers and the address of a peer are checked here, before any byte reaches a
  * protocol.
  */
+
 import type { X509Certificate } from "node:crypto";
 import { lookup, lookupService, reverse } from "node:dns/promises";
 import { isIP } from "node:net";
@@ -15,6 +16,7 @@ import {
   type SecureContextOptions,
   type TLSSocket,
 } from "node:tls";
+import { defined } from "@quorate/proto";
 import { tlsContext } from "../src/tls-context.ts";
 import type { Pauses } from "../src/turns.ts";
 import { plainSerial, type Revocations, readRevocations } from "./crl.ts";
@@ -101,10 +103,9 @@ export async function parseTlsFiles(
 ): Promise<TlsOptions> {
   const { certFile, keyFile, clientCertFile, clientKeyFile, trustedCaFile, crlFile, ...rest } =
     files;
-  const text = (path: string): string => Buffer.from(contents.get(path)!).toString("utf8");
-  const revocations = crlFile
-    ? await revocationsOf(crlFile, contents.get(crlFile)!, pauses)
-    : undefined;
+  const bytes = (path: string): Uint8Array => defined(contents.get(path), path);
+  const text = (path: string): string => Buffer.from(bytes(path)).toString("utf8");
+  const revocations = crlFile ? await revocationsOf(crlFile, bytes(crlFile), pauses) : undefined;
   return {
     ...rest,
     certPem: text(certFile),

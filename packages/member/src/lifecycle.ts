@@ -17,7 +17,7 @@ export class Lifecycle {
     this.#parts = parts;
     const { store, watches, slices, space, sent, corruption, keeper, lifetime, deps } = parts;
     const { auth } = parts;
-    watches.attach(store.current.mvcc);
+    watches.feed.attach(store.current.mvcc);
     store.current.lessor.observer = keeper;
     store.follow({
       attach: (next) => {
@@ -27,12 +27,12 @@ export class Lifecycle {
     auth.attach(store.current);
     store.follow({ attach: (next) => auth.attach(next) });
     store.follow({
-      detach: () => Promise.all([watches.detach(), slices.detach()]),
+      detach: () => Promise.all([watches.feed.detach(), slices.detach()]),
       attach: (next) => {
         if (lifetime.hasEnded) return;
         slices.attach();
         corruption.alarmsChanged();
-        if (!corruption.isHealing) watches.attach(next.mvcc);
+        if (!corruption.isHealing) watches.feed.attach(next.mvcc);
       },
     });
     store.follow({
@@ -108,7 +108,7 @@ export class Lifecycle {
     if (this.#isTransportOpen) await transport.close();
     // The store to close below is the one that is there in the end.
     await exchange.over().catch(() => {});
-    await Promise.all([watches.detach(), slices.drained()]);
+    await Promise.all([watches.feed.detach(), slices.drained()]);
     await space.stop();
     await sent.close();
     try {

@@ -61,8 +61,9 @@ export {
 export { AutoCompactor } from "../src/space/auto-compactor.ts";
 export { Compactor } from "../src/space/compactor.ts";
 export { Defragmenter } from "../src/space/defragmenter.ts";
+export { MAX_WATCHERS_AT_ONCE } from "../src/watch/change-feed.ts";
 export { WatchEvent } from "../src/watch/event.ts";
 export type { WatchLimits } from "../src/watch/limits.ts";
 export { RecentEvents } from "../src/watch/recent-events.ts";
-export { MAX_WATCHERS_AT_ONCE, WatchHub } from "../src/watch/watch-hub.ts";
+export { WatchHub } from "../src/watch/watch-hub.ts";
 export type { StreamClient } from "../src/watch/watcher.ts";

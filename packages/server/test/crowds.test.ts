@@ -31,7 +31,7 @@ describe("watches", () => {
     const answers = streams.flatMap((one) => one.read());
     const made = answers.filter((one) => one.created && !one.canceled);
     assert.ok(made.length > 190 && made.length < 200, `${made.length}`);
-    assert.equal(bench.hub.watcherCount, made.length);
+    assert.equal(bench.hub.feed.watcherCount, made.length);
     const refused = answers.filter((one) => one.canceled);
     assert.equal(refused.length, 1000 - made.length);
     assert.match(
@@ -58,7 +58,7 @@ describe("watches", () => {
     const call = callFrom(bench, "10.6.6.6:1");
     const key = new Uint8Array(50_000).fill(107);
     for (let i = 0; i < 10; i++) call.create({ key });
-    assert.equal(bench.hub.watcherCount, 2);
+    assert.equal(bench.hub.feed.watcherCount, 2);
     assert.ok(bench.hub.watchBudget.usedBytes <= LIMITS.maxWatchesClientBytes);
   });
 
@@ -72,7 +72,7 @@ describe("watches", () => {
     }
     for (let i = 0; i < 150; i++) first.create({ key: fromLatin1("k") });
     first.listener.cancelled!();
-    assert.deepEqual([bench.hub.watchBudget.usedBytes, bench.hub.watcherCount], [0, 0]);
+    assert.deepEqual([bench.hub.watchBudget.usedBytes, bench.hub.feed.watcherCount], [0, 0]);
     // Those that a compaction ended count until the client takes them away.
     const late = callFrom(bench, "10.0.0.1:2");
     for (let i = 0; i < 5; i++) bench.write({ k: `${i}` });
@@ -145,7 +145,7 @@ describe("callers that wait", () => {
     for (const one of contexts) one.giveUp();
     await world.run(500);
     assert.equal(member.watches.contestBudget.usedBytes, 0);
-    assert.equal(member.watches.watcherCount, 0);
+    assert.equal(member.watches.feed.watcherCount, 0);
     await world.stopAll();
   });
 
@@ -172,10 +172,13 @@ describe("callers that wait", () => {
     assert.throws(() => observe("10.6.6.6:1"), { code: 8 });
     observers.push(observe("10.0.0.1:1"));
     await world.run(50);
-    assert.equal(member.watches.watcherCount, 9);
+    assert.equal(member.watches.feed.watcherCount, 9);
     for (const one of observers) one.cancelled!();
     await world.run(50);
-    assert.deepEqual([member.watches.contestBudget.usedBytes, member.watches.watcherCount], [0, 0]);
+    assert.deepEqual(
+      [member.watches.contestBudget.usedBytes, member.watches.feed.watcherCount],
+      [0, 0],
+    );
     await world.stopAll();
   });
 });

@@ -91,7 +91,7 @@ test("leaders follow one another in the order of their campaigns; observers on a
   assert.deepEqual(observed(late), ["ann again", "bob", "cid"]);
   for (const stream of [early, late]) stream.listener.cancelled!();
   await world.run(50);
-  for (const { member } of world.nodes) assert.equal(member!.watches.watcherCount, 0);
+  for (const { member } of world.nodes) assert.equal(member!.watches.feed.watcherCount, 0);
   await world.stopAll();
 });
 

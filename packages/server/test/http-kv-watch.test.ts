@@ -238,7 +238,7 @@ test("a crowd of idle streams: each gets its comment, in small parts, and is for
   await world.until(() => streams.every(({ text }) => seenIn(text).events.length === 1));
   await world.run(KEEP_ALIVE_MS + 2000);
   assert.ok(streams.every(({ text }) => text.includes(": keep-alive")));
-  const watchers = () => member.watches.watcherCount;
+  const watchers = () => member.watches.feed.watcherCount;
   assert.equal(watchers(), STREAMS);
   for (const stream of streams) stream.listener.aborted?.();
   await world.run(5);

@@ -128,7 +128,7 @@ test("a client that goes away in the middle leaves nothing behind", async () => 
   const wait = v2.wait("/gone");
   wait.listener.aborted?.();
   await world.run(20);
-  assert.equal(member.watches.watcherCount, 0);
+  assert.equal(member.watches.feed.watcherCount, 0);
 });
 
 test("a large directory is listed in pages, up to a bound", async () => {

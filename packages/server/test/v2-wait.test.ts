@@ -203,7 +203,7 @@ test("waits of one connection, and of all, are bounded, and end with it", async 
   for (const wait of [other, ...waits]) wait.listener.aborted?.();
   await world.run(10);
   assert.equal((await one.send("GET", "/v2/stats/store")).json.watchers, 0);
-  assert.equal(member.watches.watcherCount, 0);
+  assert.equal(member.watches.feed.watcherCount, 0);
 });
 
 test("a wait whose one watch never catches up holds a bounded number of revisions", async () => {

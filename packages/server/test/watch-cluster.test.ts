@@ -230,7 +230,7 @@ class Scenario {
       follower.drop();
     }
     for (const { member } of world.nodes)
-      assert.deepEqual([member!.watches.watcherCount, member!.watches.streamCount], [0, 0]);
+      assert.deepEqual([member!.watches.feed.watcherCount, member!.watches.streamCount], [0, 0]);
     await world.stopAll();
   }
 }

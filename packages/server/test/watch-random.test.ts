@@ -268,11 +268,11 @@ async function history(
         );
     }
   }
-  assert.equal(bench.hub.slowWatcherCount, 0);
+  assert.equal(bench.hub.feed.slowWatcherCount, 0);
   assert.equal(bench.hub.pendingEvents, 0);
   for (const client of clients) client.close();
   assert.deepEqual(
-    [bench.hub.watcherCount, bench.hub.streamCount, bench.hub.backlogBytes],
+    [bench.hub.feed.watcherCount, bench.hub.streamCount, bench.hub.backlogBytes],
     [0, 0, 0],
   );
   assert.equal(bench.store.mvcc.onChange, undefined);

@@ -179,7 +179,7 @@ test("a client that does not read is parked at the budget of its stream and catc
       most > WATCH_LIMITS.maxStreamBacklogBytes - 300_000,
     `${most}`,
   );
-  assert.equal(bench.hub.slowWatcherCount, 1);
+  assert.equal(bench.hub.feed.slowWatcherCount, 1);
   const late: number[] = [];
   while (late.length < expected.length) {
     const responses = slow.call.read();
@@ -188,7 +188,7 @@ test("a client that does not read is parked at the budget of its stream and catc
     await bench.run();
   }
   assert.deepEqual(late, expected);
-  assert.equal(bench.hub.slowWatcherCount, 0);
+  assert.equal(bench.hub.feed.slowWatcherCount, 0);
 });
 
 test("all streams together are bounded too", async () => {
@@ -200,12 +200,12 @@ test("all streams together are bounded too", async () => {
     await bench.run(1);
     assert.ok(bench.hub.backlogBytes <= 1_000_000 + 10 * 51_000, `${bench.hub.backlogBytes}`);
   }
-  assert.equal(bench.hub.slowWatcherCount, 10);
+  assert.equal(bench.hub.feed.slowWatcherCount, 10);
   for (let round = 0; round < 30; round++) {
     for (const call of calls) call.read();
     await bench.run();
   }
-  assert.equal(bench.hub.slowWatcherCount, 0);
+  assert.equal(bench.hub.feed.slowWatcherCount, 0);
 });
 
 test("recent events are bounded by number and by bytes, and go by whole revisions", () => {
@@ -230,10 +230,10 @@ test("a client that asks and does not read the answers is not listened to", asyn
   const bench = await new WatchBench().open();
   const { call } = bench.call({ budgetBytes: 1000 });
   for (let i = 0; i < 1000; i++) call.create({ key: key("k") });
-  assert.ok(call.isPaused && bench.hub.watcherCount < 200, `${bench.hub.watcherCount}`);
+  assert.ok(call.isPaused && bench.hub.feed.watcherCount < 200, `${bench.hub.feed.watcherCount}`);
   let created = 0;
   while (created < 1000) created += call.read().length;
-  assert.equal(bench.hub.watcherCount, 1000);
+  assert.equal(bench.hub.feed.watcherCount, 1000);
 });
 
 test("progress: at its interval where nothing happened, for all watches on request, for none while one is behind", async () => {
@@ -287,7 +287,7 @@ test("permission is asked for each watch, and for all again when it has changed"
   bench.hub.recheck();
   await bench.run();
   assert.deepEqual(seen(), [[0, false, true, "etcdserver: permission denied"]]);
-  assert.equal(bench.hub.watcherCount, 1);
+  assert.equal(bench.hub.feed.watcherCount, 1);
 });
 
 test("a negative start revision is refused as compacted", async () => {
@@ -379,7 +379,7 @@ test("who catches up from recent events and is overtaken by their end goes on fr
   call.create({ key: key("k"), startRevision: 2 });
   await bench.run();
   assert.deepEqual(textsOf(call.read()), expected);
-  assert.equal(bench.hub.slowWatcherCount, 0);
+  assert.equal(bench.hub.feed.slowWatcherCount, 0);
 });
 
 test("the store is exchanged: watches go on, those behind its compaction are cancelled", async () => {
@@ -441,7 +441,7 @@ test("a client that wants a leader is cut off when there has been none for three
   world.cutOff.clear();
   await world.until(() => follower.member!.leader !== 0n);
   await world.settled(put(world.leader()!.member!, "k", "v"));
-  await world.until(() => follower.member!.watches.revision === 2);
+  await world.until(() => follower.member!.watches.feed.revision === 2);
   await world.run(5);
   assert.deepEqual(textsOf(patient.read()), ["put k=v@2"]);
   await world.stopAll();
@@ -490,7 +490,7 @@ test("leader changes, restarts and a snapshot: a client that goes on where it wa
       calls[index] = resume(index);
     }
     await world.until(() =>
-      world.nodes.every((one) => one.member!.watches.revision === written.length + 1),
+      world.nodes.every((one) => one.member!.watches.feed.revision === written.length + 1),
     );
     await world.run(50);
     look();

@@ -208,7 +208,7 @@ class Keys {
       if (isReleased) return;
       isReleased = true;
       counters.watchers--;
-      const left = this.#waits.get(connection)! - 1;
+      const left = (this.#waits.get(connection) ?? 1) - 1;
       if (left === 0) this.#waits.delete(connection);
       else this.#waits.set(connection, left);
     };

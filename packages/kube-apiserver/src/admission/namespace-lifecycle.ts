@@ -79,7 +79,9 @@ function terminating(attributes: AdmissionAttributes): ApiError {
 function remember(deletedAtMs: Map<string, number>, name: string, nowMs: number): void {
   deletedAtMs.delete(name);
   deletedAtMs.set(name, nowMs);
-  if (deletedAtMs.size > MAX_LIVE_LOOKUPS) deletedAtMs.delete(deletedAtMs.keys().next().value!);
+  if (deletedAtMs.size <= MAX_LIVE_LOOKUPS) return;
+  const [oldest] = deletedAtMs.keys();
+  deletedAtMs.delete(oldest);
 }
 
 function phaseOf(namespace: KubeObject | undefined): string {

@@ -43,6 +43,7 @@ import {
 } from "./managed-fields.ts";
 import { checkDepth } from "./patch-limits.ts";
 import type { FieldManager } from "./patch-types.ts";
+import type { TypeAtom } from "./typed-schema.ts";
 import { typeOfObject } from "./typed-schema.ts";
 import { validateTyped } from "./typed-validate.ts";
 import { TypedError } from "./typed-value.ts";
@@ -98,6 +99,8 @@ class KindFieldManager implements FieldManager {
   readonly #options: FieldManagerOptions;
   readonly #apiVersion: string;
   readonly #versions: Versions;
+  /** The type of its own version. */
+  readonly #own: TypeAtom;
   readonly #empty: KubeObject;
 
   constructor(options: FieldManagerOptions) {
@@ -108,6 +111,7 @@ class KindFieldManager implements FieldManager {
     const reset =
       resetFields === undefined ? undefined : fieldSetFromJson(resetFields as JsonObject);
     this.#options = options;
+    this.#own = own;
     this.#apiVersion = apiVersion;
     this.#empty = options.empty ?? { apiVersion, kind: kind.kind, metadata: {} };
     this.#versions = {
@@ -191,7 +195,7 @@ class KindFieldManager implements FieldManager {
       return await run(force);
     } catch (error) {
       if (manager !== "kubectl" || !(error instanceof ConflictsError)) throw error;
-      const type = this.#versions.typeOf(this.#apiVersion)!;
+      const type = this.#own;
       const left = allowedConflicts(type, live, this.#apiVersion, error.conflicts);
       if (left.length > 0) throw new ConflictsError(left);
       return run(true);
@@ -267,7 +271,7 @@ class KindFieldManager implements FieldManager {
 
   #check(what: string, object: KubeObject, allowDuplicates: boolean): void {
     try {
-      validateTyped(this.#versions.typeOf(this.#apiVersion)!, object, allowDuplicates);
+      validateTyped(this.#own, object, allowDuplicates);
     } catch (error) {
       if (!(error instanceof TypedError)) throw error;
       throw new TypedError(`failed to ${what} (${describe(object)}): ${error.message}`);

@@ -136,8 +136,9 @@ export class GarbageCollector {
   #remember(place: string): void {
     this.#absent.delete(place);
     this.#absent.add(place);
-    if (this.#absent.size > MAX_ABSENT_OWNERS)
-      this.#absent.delete(this.#absent.values().next().value!);
+    if (this.#absent.size <= MAX_ABSENT_OWNERS) return;
+    const [oldest] = this.#absent;
+    this.#absent.delete(oldest);
   }
 
   async #attemptDelete(uid: string): Promise<boolean> {

@@ -230,7 +230,7 @@ export class WatchTable implements OpenWatches {
     return () => {
       if (!this.#ends.delete(end)) return;
       ended();
-      const left = this.#byUser.get(name)! - 1;
+      const left = (this.#byUser.get(name) ?? 1) - 1;
       if (left === 0) this.#byUser.delete(name);
       else this.#byUser.set(name, left);
     };

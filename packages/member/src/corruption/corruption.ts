@@ -62,13 +62,13 @@ export class Corruption {
       hasEnded: () => lifetime.hasEnded,
       clock,
       logger,
-      unserved: () => watches.detach(),
+      unserved: () => watches.feed.detach(),
       replaceStore: (stopped) => refetchStore(parts, stopped),
       // A store that is being exchanged at this moment is not one to attach to.
       served: () =>
         void parts.exchange.over().then(
           () => {
-            if (!lifetime.hasEnded && !this.isHealing) watches.attach(store.current.mvcc);
+            if (!lifetime.hasEnded && !this.isHealing) watches.feed.attach(store.current.mvcc);
           },
           () => {},
         ),

@@ -12,7 +12,7 @@ import type { PeerCall } from "@quorate/transport";
 import { verifyJoin } from "../config/bootstrap.ts";
 import type { MemberConfig } from "../config/member-config.ts";
 import { parseUrl, sameUrl } from "../config/url.ts";
-import { MIN_CLUSTER_VERSION, SERVER_VERSION } from "../config/version.ts";
+import { clusterVersionOf, MIN_CLUSTER_VERSION, SERVER_VERSION } from "../config/version.ts";
 import { fetchCluster, fetchVersions, type RemoteCluster } from "./remote-cluster.ts";
 import { compareVersions, minorVersion } from "./versions.ts";
 
@@ -167,7 +167,7 @@ async function checkVersions(
       if (cluster === undefined) return;
       const fits =
         compareVersions(cluster, MIN_CLUSTER_VERSION) >= 0 &&
-        compareVersions(cluster, minorVersion(SERVER_VERSION)!) <= 0;
+        compareVersions(cluster, clusterVersionOf(SERVER_VERSION)) <= 0;
       if (fits) compatible++;
       else {
         compatible = Number.NEGATIVE_INFINITY;

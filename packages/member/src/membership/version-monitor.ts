@@ -8,7 +8,12 @@
 import type { Clock, Logger, Timer } from "@quorate/host";
 import { idToHex, membershippb } from "@quorate/proto";
 import type { PeerCall } from "@quorate/transport";
-import { MIN_CLUSTER_VERSION, majorMinor, SERVER_VERSION } from "../config/version.ts";
+import {
+  clusterVersionOf,
+  MIN_CLUSTER_VERSION,
+  majorMinor,
+  SERVER_VERSION,
+} from "../config/version.ts";
 import type { LeaderView } from "../loop/leader-view.ts";
 import type { Lifetime } from "../loop/lifetime.ts";
 import type { Proposals } from "../loop/proposals.ts";
@@ -99,11 +104,12 @@ export class VersionMonitor {
     const reported = await Promise.all(
       others.map(async ({ id, peerUrls }) => {
         const versions = await fetchVersions(peerUrls, { call, timeoutMs: ANSWER_TIMEOUT_MS });
-        const version = versions === undefined ? undefined : minorVersion(versions.server);
+        if (versions === undefined) return undefined;
+        const version = minorVersion(versions.server);
         if (version !== undefined && compareVersions(version, SERVER_VERSION) > 0) {
           const member = {
             "remote-member-id": idToHex(id),
-            "remote-member-version": versions!.server,
+            "remote-member-version": versions.server,
           };
           logger.warn("leader found higher-versioned member", {
             "local-member-version": SERVER_VERSION,
@@ -113,7 +119,7 @@ export class VersionMonitor {
         return version;
       }),
     );
-    let lowest = minorVersion(SERVER_VERSION)!;
+    let lowest = clusterVersionOf(SERVER_VERSION);
     for (const version of reported) {
       if (version === undefined) return undefined;
       if (compareVersions(version, lowest) < 0) lowest = version;

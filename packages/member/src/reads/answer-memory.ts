@@ -78,7 +78,7 @@ export class AnswerMemory {
     if (bytes <= 0) return;
     const { answerBytes, clientBytes, totalBytes } = this.#limits;
     if (holder.heldBytes > answerBytes) throw this.#refuse("one answer", answerBytes);
-    if (this.#byClient.get(holder.client)! > clientBytes)
+    if ((this.#byClient.get(holder.client) ?? 0) > clientBytes)
       throw this.#refuse("the answers to one client", clientBytes);
     while (this.#totalBytes > totalBytes) {
       const largest = this.#largest();

@@ -234,7 +234,7 @@ export class Slices {
   #ended(task: Task<unknown>): void {
     this.#tasks.delete(task);
     const { client, address: name } = task.caller;
-    const left = this.#perClient.get(client)! - 1;
+    const left = (this.#perClient.get(client) ?? 1) - 1;
     if (left > 0) this.#perClient.set(client, left);
     else this.#perClient.delete(client);
     const connection = this.#connections.get(name);
@@ -265,8 +265,8 @@ export class Slices {
     this.#isScheduled = false;
     if (!this.#isAttached) return;
     while (this.#ready.size > 0 && this.#hasTime()) {
-      const task = this.#ready.take()!;
-      if (task.isDone) continue;
+      const task = this.#ready.take();
+      if (task === undefined || task.isDone) continue;
       const outcome = this.#isLate(task) ? this.#timeOut(task) : this.#advance(task);
       if (outcome === "more") this.#ready.push([task.caller.client, task.caller.address], task);
       else if (outcome === "waits") this.#park(task);

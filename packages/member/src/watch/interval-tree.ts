@@ -54,8 +54,8 @@ function update<V>(node: Node<V>): void {
   node.furthest = furthest;
 }
 
-function rotateRight<V>(node: Node<V>): Node<V> {
-  const top = node.left!;
+/** Puts `top`, the root of a node's left subtree, in the node's place. */
+function rotateRight<V>(node: Node<V>, top: Node<V>): Node<V> {
   node.left = top.right;
   top.right = node;
   update(node);
@@ -63,8 +63,8 @@ function rotateRight<V>(node: Node<V>): Node<V> {
   return top;
 }
 
-function rotateLeft<V>(node: Node<V>): Node<V> {
-  const top = node.right!;
+/** Puts `top`, the root of a node's right subtree, in the node's place. */
+function rotateLeft<V>(node: Node<V>, top: Node<V>): Node<V> {
   node.right = top.left;
   top.left = node;
   update(node);
@@ -77,15 +77,17 @@ function rotateLeft<V>(node: Node<V>): Node<V> {
  * the balanced subtree.
  */
 function balance<V>(node: Node<V>): Node<V> {
-  const tilt = heightOf(node.left) - heightOf(node.right);
-  if (tilt > 1) {
-    if (heightOf(node.left!.left) < heightOf(node.left!.right)) node.left = rotateLeft(node.left!);
-    return rotateRight(node);
+  const { left, right } = node;
+  const tilt = heightOf(left) - heightOf(right);
+  if (left !== undefined && tilt > 1) {
+    const inner = left.right;
+    const isInner = inner !== undefined && heightOf(left.left) < inner.height;
+    return rotateRight(node, isInner ? rotateLeft(left, inner) : left);
   }
-  if (tilt < -1) {
-    if (heightOf(node.right!.right) < heightOf(node.right!.left))
-      node.right = rotateRight(node.right!);
-    return rotateLeft(node);
+  if (right !== undefined && tilt < -1) {
+    const inner = right.left;
+    const isInner = inner !== undefined && heightOf(right.right) < inner.height;
+    return rotateLeft(node, isInner ? rotateRight(right, inner) : right);
   }
   update(node);
   return node;
@@ -135,10 +137,11 @@ export class IntervalTree<V> {
       node.left = removeLeast(node.left);
       return balance(node);
     };
-    const remove = (node: Node<V>): Node<V> | undefined => {
+    const remove = (node: Node<V> | undefined): Node<V> | undefined => {
+      if (node === undefined) throw new RangeError("the range is not in the tree");
       const order = compare(from, to, node);
-      if (order < 0) node.left = remove(node.left!);
-      else if (order > 0) node.right = remove(node.right!);
+      if (order < 0) node.left = remove(node.left);
+      else if (order > 0) node.right = remove(node.right);
       else {
         if (node.left === undefined) return node.right;
         if (node.right === undefined) return node.left;
@@ -151,7 +154,7 @@ export class IntervalTree<V> {
       }
       return balance(node);
     };
-    this.#root = remove(this.#root!);
+    this.#root = remove(this.#root);
     this.#size--;
   }
 

@@ -32,28 +32,35 @@ const ONE_ZERO = new Uint8Array(1);
 
 export type StreamWatcher = Watcher<WatchStream>;
 
-/** What a stream needs from the hub. */
+/** What all streams share. */
 export interface StreamOwner {
   readonly clock: Clock;
   readonly limits: WatchLimits;
-  /** The store's revision. */
-  readonly revision: number;
   /** Most bytes of a response that a client wants in fragments. */
   readonly maxFragmentBytes: number;
   /** Bytes that wait in all streams. */
   backlogBytes: number;
   /** Events that wait in all streams. */
   pendingEvents: number;
-  readonly lists: EventLists;
   /** Changes of permissions so far. */
   readonly permissions: number;
   /** What watches cost. */
   readonly watchBudget: ClientBudget;
   header(revision: number): ResponseHeader;
   headerField(revision: number): Uint8Array;
-  readonly prevKv: (event: WatchEvent) => Uint8Array | undefined;
   /** How long from one progress notification of a stream to the next. */
   progressPeriodMs(): number;
+  /** Events have been sent. */
+  delivered(events: number): void;
+  closed(stream: WatchStream): void;
+}
+
+/** Where the events of a stream come from. */
+export interface StreamFeed {
+  /** The store's revision. */
+  readonly revision: number;
+  readonly lists: EventLists;
+  readonly prevKv: (event: WatchEvent) => Uint8Array | undefined;
   /** Takes a new watcher: synced, or to catch up. */
   add(watcher: StreamWatcher, isSynced: boolean): void;
   /** Takes a watcher out that ends. */
@@ -64,14 +71,12 @@ export interface StreamOwner {
   touched(stream: WatchStream): void;
   /** Something waits for `flush` that cannot be sent before a pass has read on. */
   heldBack(stream: WatchStream): void;
-  /** Events have been sent. */
-  delivered(events: number): void;
-  closed(stream: WatchStream): void;
 }
 
 export class WatchStream {
   readonly #call: StreamCall;
   readonly #owner: StreamOwner;
+  readonly #feed: StreamFeed;
   readonly #watchers = new Map<StreamWatcher["id"], StreamWatcher>();
   /** Watchers with a queue, in the order of their first event. */
   #ready: StreamWatcher[] = [];
@@ -91,9 +96,10 @@ export class WatchStream {
   /** Taken from the owner's watchBudget. */
   #watchBytes = 0;
 
-  constructor(call: StreamCall, client: StreamClient, owner: StreamOwner) {
+  constructor(call: StreamCall, client: StreamClient, owner: StreamOwner, feed: StreamFeed) {
     this.#call = call;
     this.#owner = owner;
+    this.#feed = feed;
     this.#client = client;
   }
 
@@ -127,7 +133,7 @@ export class WatchStream {
     const range = keyRange(key, request.rangeEnd);
     const costBytes = costOf(request);
     const refusal = this.#refusal(request, range) ?? this.#tooMany(costBytes);
-    const { revision } = this.#owner;
+    const { revision } = this.#feed;
     if (refusal !== undefined) {
       const header = this.#owner.header(revision);
       this.#answer({
@@ -154,7 +160,7 @@ export class WatchStream {
     watcher.permissions = this.#owner.permissions;
     this.#watchers.set(id, watcher);
     this.#answer({ header: this.#owner.header(revision), watchId: id, created: true });
-    this.#owner.add(watcher, startRevision === 0 || startRevision > revision);
+    this.#feed.add(watcher, startRevision === 0 || startRevision > revision);
     if (watcher.progressDue !== undefined)
       this.#progressTimer ??= this.#owner.clock.every(this.#owner.progressPeriodMs(), () =>
         this.#tick(),
@@ -198,7 +204,7 @@ export class WatchStream {
 
   /** Sends the revision that all watches have reached, if none is behind (etcd: progressIfSync). */
   requestProgress(): void {
-    const { revision } = this.#owner;
+    const { revision } = this.#feed;
     let any = false;
     for (const watcher of this.#watchers.values()) {
       if (watcher.place === undefined) continue;
@@ -212,7 +218,7 @@ export class WatchStream {
     for (const watcher of this.#watchers.values()) {
       if (watcher.progressDue === undefined || watcher.place === undefined) continue;
       const isDue =
-        watcher.progressDue && watcher.isSynced && this.#owner.revision >= watcher.startRevision;
+        watcher.progressDue && watcher.isSynced && this.#feed.revision >= watcher.startRevision;
       // A client that does not read gets no notification that there is nothing to read.
       if (isDue && !this.#blocked) this.#progress(watcher.id);
       watcher.progressDue = true;
@@ -221,7 +227,7 @@ export class WatchStream {
 
   #progress(id: StreamWatcher["id"]): void {
     this.flush();
-    this.#answer({ header: this.#owner.header(this.#owner.revision), watchId: id });
+    this.#answer({ header: this.#owner.header(this.#feed.revision), watchId: id });
   }
 
   /** The engine's send buffer has space again. */
@@ -247,10 +253,10 @@ export class WatchStream {
   #end(watcher: StreamWatcher, cancelReason: string | undefined): void {
     this.retractOpen(watcher);
     this.flush();
-    if (watcher.place !== undefined) this.#owner.remove(watcher);
+    if (watcher.place !== undefined) this.#feed.remove(watcher);
     this.#watchers.delete(watcher.id);
     this.#giveBack(watcher.costBytes);
-    const header = this.#owner.header(this.#owner.revision);
+    const header = this.#owner.header(this.#feed.revision);
     this.#answer({
       header,
       watchId: watcher.id,
@@ -271,7 +277,7 @@ export class WatchStream {
     this.#account();
     for (const watcher of this.#watchers.values()) {
       watcher.queue = undefined;
-      if (watcher.place !== undefined) this.#owner.remove(watcher);
+      if (watcher.place !== undefined) this.#feed.remove(watcher);
     }
     this.#watchers.clear();
     this.#giveBack(this.#watchBytes);
@@ -294,7 +300,7 @@ export class WatchStream {
    */
   offer(watcher: StreamWatcher, event: WatchEvent): boolean {
     if (!mayTake(watcher, this.#client, this.#owner.permissions)) return true;
-    const bytes = watcher.prevKv ? event.bytesWithPrev(this.#owner.prevKv) : event.bytes;
+    const bytes = watcher.prevKv ? event.bytesWithPrev(this.#feed.prevKv) : event.bytes;
     const { queue } = watcher;
     const sizeBytes = bytes.length + REFERENCE_BYTES + (queue === undefined ? RESPONSE_BYTES : 0);
     if (!this.#fits(watcher, event.main, sizeBytes)) {
@@ -303,13 +309,13 @@ export class WatchStream {
     }
     if (queue !== undefined) watcher.queue = queue.and(event);
     else {
-      watcher.queue = this.#owner.lists.of(event);
+      watcher.queue = this.#feed.lists.of(event);
       if (!watcher.isReady) this.#ready.push(watcher);
       watcher.isReady = true;
     }
     if (!this.#isTouched) {
       this.#isTouched = true;
-      this.#owner.touched(this);
+      this.#feed.touched(this);
     }
     watcher.queuedBytes += sizeBytes;
     this.#queuedBytes += sizeBytes;
@@ -339,7 +345,7 @@ export class WatchStream {
     while (queue !== undefined && queue.last.main === revision) {
       const event = queue.last;
       sizeBytes +=
-        (watcher.prevKv ? event.bytesWithPrev(this.#owner.prevKv) : event.bytes).length +
+        (watcher.prevKv ? event.bytesWithPrev(this.#feed.prevKv) : event.bytes).length +
         REFERENCE_BYTES;
       this.#owner.pendingEvents--;
       queue = queue.before;
@@ -369,7 +375,7 @@ export class WatchStream {
     if (this.#blocked || this.#ready.length > 0 || this.#parked.size === 0) return;
     const parked = [...this.#parked];
     this.#parked.clear();
-    this.#owner.unpark(parked);
+    this.#feed.unpark(parked);
   }
 
   /**
@@ -415,7 +421,7 @@ export class WatchStream {
       this.#account();
       this.#isTouched = this.#ready.length > 0;
       for (const watcher of held) this.#ready.push(watcher);
-      if (!this.#isTouched && held.length > 0) this.#owner.heldBack(this);
+      if (!this.#isTouched && held.length > 0) this.#feed.heldBack(this);
     }
     this.#unpark();
     return count;
@@ -439,7 +445,7 @@ export class WatchStream {
     let revisions = 0;
     let last = 0;
     for (const event of queue) {
-      const bytes = watcher.prevKv ? event.bytesWithPrev(this.#owner.prevKv) : event.bytes;
+      const bytes = watcher.prevKv ? event.bytesWithPrev(this.#feed.prevKv) : event.bytes;
       if (event.main !== last) {
         if (
           revisions === maxResponseRevisions ||

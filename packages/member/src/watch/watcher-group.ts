@@ -43,7 +43,7 @@ export class WatcherGroup<W extends Watching> {
     const { range } = watcher;
     this.#size--;
     if (range.single) {
-      const there = this.#keys.get(range.key)!;
+      const there = this.#keys.get(range.key);
       if (!(there instanceof Set)) this.#keys.delete(range.key);
       else {
         there.delete(watcher);
@@ -51,9 +51,9 @@ export class WatcherGroup<W extends Watching> {
       }
       return;
     }
-    const there = this.#ranges.get(range.key, range.to)!;
-    there.delete(watcher);
-    if (there.size === 0) this.#ranges.delete(range.key, range.to);
+    const there = this.#ranges.get(range.key, range.to);
+    there?.delete(watcher);
+    if (there?.size === 0) this.#ranges.delete(range.key, range.to);
   }
 
   /** Visits the watchers of a key. The group must not be changed meanwhile. */

@@ -109,8 +109,10 @@ export class RangeCache {
     const { cacheKey, range, revision, nowMs } = start;
     this.#remove(cacheKey);
     const isRange = range.end !== "" && revision === 0;
-    if (isRange && this.#ranges.size >= MAX_CACHED_RANGES)
-      this.#remove(this.#ranges.keys().next().value!);
+    if (isRange && this.#ranges.size >= MAX_CACHED_RANGES) {
+      const [oldest] = this.#ranges.keys();
+      this.#remove(oldest);
+    }
     this.#entries.set(cacheKey, { response: response.slice(), range, revision, readMs: nowMs });
     this.#sizeBytes += response.length;
     if (isRange) this.#ranges.set(cacheKey, range);
@@ -119,8 +121,10 @@ export class RangeCache {
       if (same === undefined) this.#byKey.set(range.key, new Set([cacheKey]));
       else same.add(cacheKey);
     }
-    while (this.#entries.size > MAX_CACHED_RESPONSES || this.#sizeBytes > MAX_CACHED_BYTES)
-      this.#remove(this.#entries.keys().next().value!);
+    for (const oldest of this.#entries.keys()) {
+      if (this.#entries.size <= MAX_CACHED_RESPONSES && this.#sizeBytes <= MAX_CACHED_BYTES) break;
+      this.#remove(oldest);
+    }
   }
 
   /**

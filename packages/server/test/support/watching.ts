@@ -187,13 +187,13 @@ export class WatchBench {
         type: raftpb.EntryType.EntryNormal,
         data: new Uint8Array(0),
       });
-    this.hub.attach(this.store.mvcc);
+    this.hub.feed.attach(this.store.mvcc);
     return this;
   }
 
   /** The store is closed and opened again, as when a received one takes its place. */
   async exchange(between: () => void = () => {}): Promise<void> {
-    await this.settled(this.hub.detach());
+    await this.settled(this.hub.feed.detach());
     between();
     await this.settled(this.store.close({ flush: true }));
     await this.open();

@@ -7,6 +7,7 @@
  * 0 decides it; elsewhere either branch may be taken, which for an operation that was answered is
  * the one that it says.
  */
+import { defined } from "@quorate/proto";
 import type { ModelCompare, ModelOp, OpAnswer } from "../base/model.ts";
 import { changesKeys, type Operation } from "../base/operation.ts";
 import { type LeaseKeys, leaseKeysOf, opsOf } from "./parts.ts";
@@ -216,6 +217,11 @@ export class ValuesModel implements SearchModel {
     return Math.min(...hints);
   }
 
+  /** The place of a key among all keys. */
+  #numberOf(key: string): number {
+    return defined(this.#keyNumbers.get(key), "the key");
+  }
+
   #number(held: readonly number[]): number {
     const text = held.join();
     let number = this.#numbers.get(text);
@@ -306,7 +312,7 @@ export class ValuesModel implements SearchModel {
   }
 
   #keysOf(op: { readonly key: string; readonly end: string }): number[] {
-    if (op.end === "") return [this.#keyNumbers.get(op.key)!];
+    if (op.end === "") return [this.#numberOf(op.key)];
     return this.#keys.flatMap((key, i) => (key >= op.key && key < op.end ? [i] : []));
   }
 
@@ -316,7 +322,7 @@ export class ValuesModel implements SearchModel {
       if (op.kind === "put")
         return {
           kind: "put",
-          key: this.#keyNumbers.get(op.key)!,
+          key: this.#numberOf(op.key),
           value: this.#valueOf(op.value, op.lease),
         };
       if (op.kind === "txn")
@@ -386,7 +392,7 @@ export class ValuesModel implements SearchModel {
     let branches: Plan["branches"];
     if (request.kind === "txn") {
       compares = request.compares.map((of) => {
-        const key = this.#keyNumbers.get(of.key)!;
+        const key = this.#numberOf(of.key);
         return { key, of };
       });
       const isOut = outcome?.kind === "answered";
@@ -396,9 +402,7 @@ export class ValuesModel implements SearchModel {
         takes(false) ? this.#steps(request.failure, answers) : undefined,
       ];
     } else if (request.kind === "revoke") {
-      const keys = [...(this.#leases.get(request.lease) ?? [])].map(
-        (key) => this.#keyNumbers.get(key)!,
-      );
+      const keys = [...(this.#leases.get(request.lease) ?? [])].map((key) => this.#numberOf(key));
       branches = [[{ kind: "end", lease: request.lease, keys }], undefined];
     } else branches = [this.#steps([request], answers), undefined];
     const isBlind =

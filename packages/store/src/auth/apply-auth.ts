@@ -21,6 +21,7 @@ import {
   type AuthUserListResponse,
   type AuthUserRevokeRoleRequest,
   authpb,
+  defined,
   EMPTY,
   equals,
   errorOf,
@@ -219,7 +220,7 @@ export function* roleDelete(
   const names = state.userNames();
   state.stage();
   for (const name of names) {
-    const before = state.user(name)!;
+    const before = defined(state.user(name), "the user");
     if (before.roles.includes(role)) {
       const user = withoutRole(before, role);
       state.stageUser(user);

@@ -2,7 +2,15 @@
  * The members of the cluster, the removed ones, and the version that all members support. A part of
  * the replicated state: it changes only by applied entries, and is read from the backend at start.
  */
-import { type ErrorName, fromUtf8, idFromHex, idToHex, raftpb, toUtf8 } from "@quorate/proto";
+import {
+  defined,
+  type ErrorName,
+  fromUtf8,
+  idFromHex,
+  idToHex,
+  raftpb,
+  toUtf8,
+} from "@quorate/proto";
 import { type Backend, type BackendSnapshot, Bucket } from "../backend/backend.ts";
 import { StoreDamageError } from "../backend/errors.ts";
 import { assert } from "../backend/invariants.ts";
@@ -189,7 +197,7 @@ export class Membership {
         this.#backend.put(Bucket.membersRemoved, memberKey(id), REMOVED);
         return;
       default: {
-        const known = this.#members.get(id)!;
+        const known = defined(this.#members.get(id), "the member");
         this.#save({ ...known, peerUrls: decodeMember(change.context).peerUrls });
       }
     }

@@ -146,7 +146,7 @@ export class Compaction {
     return () => {
       if (!isPinned) return;
       isPinned = false;
-      const left = this.#pins.get(compactRevision)! - 1;
+      const left = (this.#pins.get(compactRevision) ?? 1) - 1;
       if (left > 0) this.#pins.set(compactRevision, left);
       else this.#pins.delete(compactRevision);
     };

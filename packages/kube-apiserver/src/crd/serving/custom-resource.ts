@@ -2,6 +2,7 @@
  * What one definition serves: for each served version the resource, /status and /scale, over one
  * storage that all versions share.
  */
+
 import {
   apiVersionOf,
   forbidden,
@@ -22,6 +23,7 @@ import {
   Store,
   withMetadata,
 } from "@quorate/kube-storage";
+import { defined } from "@quorate/proto";
 import type { WebhookCaller } from "../../admission/webhook-caller.ts";
 import { servedResourcesOf } from "../../builtin/served-resources.ts";
 import { type Converter, noConversion } from "../conversion/converter.ts";
@@ -135,6 +137,10 @@ class CustomParts {
     return { group, version, kind: this.#crd.status?.acceptedNames?.kind ?? "" };
   }
 
+  #versionNamed(name: string): VersionSchema {
+    return defined(this.#versions.get(name), "the version");
+  }
+
   get #namespaced(): boolean {
     return this.#crd.spec.scope === "Namespaced";
   }
@@ -157,7 +163,7 @@ class CustomParts {
 
   /** The declaration of the shared storage, in the storage version. */
   storageSpec(): ResourceSpec {
-    const stored = this.#versions.get(this.#storedKind.version)!;
+    const stored = this.#versionNamed(this.#storedKind.version);
     const all = (this.#crd.spec.versions ?? []).flatMap((one) => one.selectableFields ?? []);
     const paths = new Set(all.map(({ jsonPath = "" }) => jsonPath));
     return {
@@ -177,7 +183,7 @@ class CustomParts {
   }
 
   async serve(version: CrdVersion, storage: StorageInterface): Promise<ServedResource[]> {
-    const schema = this.#versions.get(version.name)!;
+    const schema = this.#versionNamed(version.name);
     const spec = this.#versionSpec(version, await this.#rulesOf(version, schema));
     const source = versionSource(schema, spec.codec);
     const converting = this.#storageOf(schema, storage);
@@ -244,7 +250,7 @@ class CustomParts {
   }
 
   #storageOf(schema: VersionSchema, storage: StorageInterface): StorageInterface {
-    const stored = this.#versions.get(this.#storedKind.version)!;
+    const stored = this.#versionNamed(this.#storedKind.version);
     const options = { dropMalformed: false };
     return new ConvertingStorage(
       {

@@ -53,7 +53,8 @@ export class Patterns {
     }
     const pattern = this.#parse(source);
     if (this.#compiled.size >= MAX_CACHED_PATTERNS) {
-      this.#compiled.delete(this.#compiled.keys().next().value!);
+      const [oldest] = this.#compiled.keys();
+      this.#compiled.delete(oldest);
     }
     this.#compiled.set(source, pattern);
     return pattern;

@@ -4,13 +4,13 @@ import { MEMBERSHIP, REMOVALS, SABOTAGE, STREAMS, TIGHT_QUOTA } from "../conditi
 
 export const MEMBER_BUGS: Readonly<Record<string, CatalogueBug>> = {
   "watch-skips-an-event": {
-    at: "member/src/watch/watch-hub.ts#WatchHub.#changed",
+    at: "member/src/watch/change-feed.ts#ChangeFeed.#changed",
     find: "!$watcher.wants($event)",
     put: "$event.main % 50 === 7 || !$watcher.wants($event)",
     seed: 1,
   },
   "watch-repeats-after-resume": {
-    at: "member/src/watch/watch-hub.ts#WatchHub.add",
+    at: "member/src/watch/change-feed.ts#ChangeFeed.add",
     find: "this.#enqueue($watcher);",
     put: `
       {
