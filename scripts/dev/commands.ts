@@ -71,7 +71,7 @@ const program = (file: string, about: string, rest: Partial<Program> = {}): Prog
 const step = (...args: string[]): Step => ({ args });
 
 const TYPES = [step("node_modules/typescript/bin/tsc", "-p", "tsconfig.json")];
-TYPES.push(step("node_modules/typescript/bin/tsc", "-p", "tsconfig.pure.json"));
+TYPES.push(step("scripts/check-pure.ts"));
 const LINT = [step("node_modules/@biomejs/biome/bin/biome", "check", "--error-on-warnings")];
 const GENERATORS = [
   "scripts/gen-proto.ts",
@@ -163,6 +163,7 @@ const bench: Group = {
     space: program("bench/space.ts", "compaction and defragmentation of a full store"),
     startup: program("bench/startup.ts", "the start of the command-line tools"),
     json: program("bench/json.ts", "processor time of the JSON mapping"),
+    storm: program("bench/storm.ts", "a crowd of TLS clients, and the puts of others"),
     ring: program("bench/ring.ts", "the rings between a front-end thread and the member's"),
     cacher: program("bench/cacher.ts", "the API server's watch cache by itself", { node: GC }),
   },

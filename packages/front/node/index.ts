@@ -4,5 +4,6 @@ export {
   type FrontThreadsDeps,
   type FrontThreadsOptions,
   MAX_UNREAD_SOCKETS,
+  MAX_WAITING_SOCKETS,
 } from "./front-threads.ts";
 export { type FrontParts, type FrontServer, runFront } from "./run-front.ts";

@@ -1,11 +1,11 @@
 /** Front-ends in threads of their own: who gets a connection, and what one takes with it. */
 import assert from "node:assert/strict";
 import { Agent, get } from "node:http";
-import { type AddressInfo, connect, type Socket } from "node:net";
+import { type AddressInfo, connect, Socket } from "node:net";
 import { type TestContext, test } from "node:test";
-import { FrontThreads, MAX_UNREAD_SOCKETS } from "@quorate/front/node";
+import { FrontThreads, MAX_UNREAD_SOCKETS, MAX_WAITING_SOCKETS } from "@quorate/front/node";
 import { silentLogger } from "@quorate/host";
-import { nodeClock, openDoor } from "@quorate/host/node";
+import { type DoorServant, nodeClock, type OpenDoor, openDoor } from "@quorate/host/node";
 
 const PROGRAM = new URL("./front-program.ts", import.meta.url);
 
@@ -127,4 +127,44 @@ test("a close lets open requests end, and cuts off the rest after the grace", as
   await Promise.all([waiting, closed]);
   await assert.rejects(idle());
   assert.deepEqual(threads.connections, []);
+});
+
+test("sockets that no front-end takes wait, up to a bound", () => {
+  let servant: DoorServant | undefined;
+  const door: OpenDoor = {
+    bound: "",
+    serve: (one) => {
+      servant = one;
+    },
+    close: async () => {},
+  };
+  const threads = new FrontThreads(
+    {
+      count: 1,
+      url: PROGRAM,
+      program: () => undefined,
+      fields: [],
+      maxRequestBytes: 1,
+      maxQueuedBytes: 1,
+      maxHeldBytes: 1,
+      resourceLimits: {},
+    },
+    {
+      services: { unary: new Map(), stream: new Map() },
+      observer: undefined,
+      http: () => assert.fail("nothing is served"),
+      doors: [door],
+      clock: nodeClock,
+      logger: silentLogger,
+      ended: () => assert.fail("no thread was started"),
+    },
+  );
+  // Not started: there is no thread that takes them.
+  threads.listen();
+  const sockets = Array.from({ length: MAX_WAITING_SOCKETS + 2 }, () => new Socket());
+  for (const socket of sockets) servant!.accept(socket);
+  assert.equal(sockets.filter(({ destroyed }) => destroyed).length, 2);
+  assert.equal(threads.refusedSockets, 2);
+  void threads.close(0);
+  assert.ok(sockets.every(({ destroyed }) => destroyed));
 });

@@ -7,6 +7,7 @@ import type { SourceEdit } from "@quorate/host/testing";
 import { DISK_BUGS } from "./catalogue/disks.ts";
 import { MEMBER_BUGS } from "./catalogue/members.ts";
 import { RAFT_BUGS } from "./catalogue/raft.ts";
+import { RECHECK_BUGS } from "./catalogue/rechecks.ts";
 import { REQUEST_BUGS } from "./catalogue/requests.ts";
 import { STORE_BUGS } from "./catalogue/store.ts";
 import { USER_BUGS } from "./catalogue/users.ts";
@@ -32,6 +33,7 @@ export const SOURCE_BUGS: Readonly<Record<string, CatalogueBug>> = {
   ...DISK_BUGS,
   ...STORE_BUGS,
   ...REQUEST_BUGS,
+  ...RECHECK_BUGS,
   ...MEMBER_BUGS,
   ...WIRE_BUGS,
   ...USER_BUGS,

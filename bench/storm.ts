@@ -1,0 +1,165 @@
+/**
+ * ./dev bench storm: what a crowd of TLS clients that connect at once costs the puts of others.
+ * Members of ours without and with front-end threads, and of etcd, in turn; puts at a fixed rate,
+ * and in every second row a crowd, whose handshakes another thread of this process makes.
+ */
+import { connect, type TLSSocket } from "node:tls";
+import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads";
+import type { ClientIdentity } from "../scripts/cluster/health.ts";
+import { count, readArguments } from "../scripts/dev/command-line.ts";
+import { startCluster, type TestCluster } from "../test/support/cluster.ts";
+import { type Executable, etcd, quorate } from "../test/support/executables.ts";
+import { leaderUrl } from "./calls.ts";
+import { runCount } from "./load.ts";
+import { type PacedResult, runPaced } from "./paced.ts";
+import { align } from "./report.ts";
+import { ground, preparation, rows } from "./rows.ts";
+
+const WARM_UP_MS = 2000;
+/** The crowd comes a second after the measuring begins. */
+const CROWD_AFTER_MS = 1000;
+
+interface Crowd {
+  readonly urls: readonly string[];
+  readonly clients: number;
+  readonly identity: ClientIdentity;
+}
+
+/** Connects all clients at once, and reports how many handshakes ended, and how long all took. */
+async function runCrowd({ urls, clients, identity }: Crowd): Promise<void> {
+  const sockets: TLSSocket[] = [];
+  const startMs = performance.now();
+  let connected = 0;
+  const one = (index: number): Promise<void> =>
+    new Promise((resolve) => {
+      const { hostname: host, port } = new URL(urls[index % urls.length]);
+      const socket = connect({
+        host,
+        port: Number(port),
+        ALPNProtocols: ["h2"],
+        ca: identity.ca ?? "",
+        cert: identity.cert ?? "",
+        key: identity.key ?? "",
+      });
+      sockets.push(socket);
+      socket.once("secureConnect", () => {
+        connected++;
+        resolve();
+      });
+      socket.on("error", () => resolve());
+    });
+  await Promise.all(Array.from({ length: clients }, (_, index) => one(index)));
+  parentPort!.postMessage({ connected, tookMs: performance.now() - startMs });
+  for (const socket of sockets) socket.destroy();
+}
+
+interface Outcome {
+  readonly connected: number;
+  readonly tookMs: number;
+}
+
+function startCrowd(crowd: Crowd): Promise<Outcome> {
+  const worker = new Worker(new URL(import.meta.url), { workerData: crowd });
+  return new Promise((resolve, reject) => {
+    worker.once("message", resolve);
+    worker.once("error", reject);
+  });
+}
+
+const HEAD = [
+  ...["members", "crowd", "put p50 ms", "p99", "worst"],
+  ...["connected", "in s", "leader stays"],
+];
+
+function lineOf(name: string, result: PacedResult, crowd: Outcome | undefined, isSame: boolean) {
+  return [
+    name,
+    crowd === undefined ? "no" : "yes",
+    ...[result.p50Ms, result.p99Ms, result.longestMs].map((ms) => ms.toFixed(1)),
+    crowd === undefined ? "" : String(crowd.connected),
+    crowd === undefined ? "" : (crowd.tookMs / 1000).toFixed(1),
+    isSame ? "yes" : "no",
+  ];
+}
+
+interface Subject {
+  readonly name: string;
+  readonly executable: Executable;
+  readonly flags: readonly string[];
+}
+
+interface Settings {
+  readonly size: number;
+  readonly clients: number;
+  readonly ratePerS: number;
+  readonly durationMs: number;
+}
+
+async function measure(subject: Subject, settings: Settings): Promise<string[][]> {
+  const { executable, flags, name } = subject;
+  const { size, clients, ratePerS, durationMs } = settings;
+  const cluster = await startCluster({ executable, size, tls: true, flags });
+  try {
+    const ready = ground(
+      { urls: cluster.endpoints, identity: cluster.identity },
+      await leaderUrl(cluster),
+      10_000,
+      256,
+      1,
+    );
+    const { load, count: calls } = preparation(ready);
+    await runCount(load, calls);
+    const row = rows.find((one) => one.name.startsWith("put random, 100 "))!;
+    const lines: string[][] = [];
+    for (const hasCrowd of [false, true]) {
+      const before = await leaderUrl(cluster);
+      const paced = runPaced(row.load(ready), { ratePerS, warmUpMs: WARM_UP_MS, durationMs });
+      const crowd = hasCrowd ? crowdLater(cluster, clients) : Promise.resolve(undefined);
+      const [result, outcome] = await Promise.all([paced, crowd]);
+      lines.push(lineOf(name, result, outcome, before === (await leaderUrl(cluster))));
+      console.error(lines.at(-1)!.join("  "));
+    }
+    return lines;
+  } finally {
+    await cluster.destroy();
+  }
+}
+
+async function crowdLater(cluster: TestCluster, clients: number): Promise<Outcome> {
+  await new Promise((resolve) => setTimeout(resolve, WARM_UP_MS + CROWD_AFTER_MS));
+  return startCrowd({ urls: cluster.endpoints, clients, identity: cluster.identity! });
+}
+
+async function main(): Promise<void> {
+  const help = "./dev bench storm [OPTIONS]: a crowd of TLS clients, and the puts of others";
+  const { values: args } = readArguments(help, {
+    size: { type: "string", default: "3", requiresArg: true, describe: "members of each" },
+    clients: { type: "string", default: "2000", requiresArg: true, describe: "of the crowd" },
+    puts: { type: "string", default: "1000", requiresArg: true, describe: "puts a second" },
+    threads: {
+      type: "string",
+      default: "0,2",
+      requiresArg: true,
+      describe: "front-end threads of our members",
+    },
+    seconds: { type: "string", default: "8", requiresArg: true, describe: "of each row" },
+  });
+  const subjects: Subject[] = args.threads.split(",").map((threads) => ({
+    name: `quorate, ${threads} front-ends`,
+    executable: quorate,
+    flags: [`--frontend-threads=${threads}`],
+  }));
+  if (etcd !== undefined) subjects.push({ name: "etcd", executable: etcd, flags: [] });
+  const settings: Settings = {
+    size: count("size", args.size),
+    clients: count("clients", args.clients),
+    ratePerS: count("puts", args.puts),
+    durationMs: 1000 * count("seconds", args.seconds),
+  };
+  const lines: string[][] = [];
+  for (const subject of subjects) lines.push(...(await measure(subject, settings)));
+  console.log(align([HEAD, ...lines], [0, 1, 7]));
+}
+
+if (isMainThread) await main();
+else await runCrowd(workerData as Crowd);
