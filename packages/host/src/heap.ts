@@ -23,8 +23,9 @@ export class Heap<T> {
     items.push(item);
     while (at > 0) {
       const parent = (at - 1) >> 1;
-      if (!this.#isBefore(item, items[parent])) break;
-      items[at] = items[parent];
+      const above = items[parent] as T;
+      if (!this.#isBefore(item, above)) break;
+      items[at] = above;
       at = parent;
     }
     items[at] = item;
@@ -40,9 +41,11 @@ export class Heap<T> {
     for (;;) {
       let child = 2 * at + 1;
       if (child >= items.length) break;
-      if (child + 1 < items.length && this.#isBefore(items[child + 1], items[child])) child++;
-      if (!this.#isBefore(items[child], last)) break;
-      items[at] = items[child];
+      if (child + 1 < items.length && this.#isBefore(items[child + 1] as T, items[child] as T))
+        child++;
+      const below = items[child] as T;
+      if (!this.#isBefore(below, last)) break;
+      items[at] = below;
       at = child;
     }
     items[at] = last;
