@@ -1,4 +1,5 @@
 /** One replicated member without any wire: its ways in are propose, read, watch and operate. */
+export { MEMBER_BOUNDS, type MemberBounds } from "./src/bounds.ts";
 export { type ResolveHost, verifyBootstrap, verifyJoin } from "./src/config/bootstrap.ts";
 export {
   type Budgets,

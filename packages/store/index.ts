@@ -29,12 +29,13 @@ export {
   verdictNow,
 } from "./src/auth/request-operations.ts";
 export type { Alarm, Alarms } from "./src/backend/alarms.ts";
-export { MAX_PENDING_BYTES, MAX_PENDING_OPS } from "./src/backend/backend.ts";
+export { MAX_PENDING_OPS } from "./src/backend/backend.ts";
 export { dropIncoming, installReceived, recoverDirectories } from "./src/backend/directories.ts";
 export { StoreDamageError } from "./src/backend/errors.ts";
 export type { Position } from "./src/backend/meta.ts";
 export { runSteps, STEP_KEYS, type Steps } from "./src/backend/steps.ts";
 export { STORAGE_VERSION, StorageVersionError } from "./src/backend/storage-version.ts";
+export { STORE_BOUNDS, type StoreBounds } from "./src/bounds.ts";
 export { InvalidRequestError } from "./src/entry/invalid-request.ts";
 export { hasChecksum, verifyChecksum } from "./src/etcd-file/checksum.ts";
 export {
@@ -81,7 +82,6 @@ export type { PinnedView, PinOptions, ReadIo } from "./src/mvcc/pinned-view.ts";
 export {
   type Found,
   isLatest,
-  MAX_BATCH_BYTES,
   type NeedsRecord,
   ReadView,
   type VisitKey,

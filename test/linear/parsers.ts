@@ -272,7 +272,7 @@ const LISTED: readonly Listed[] = [
     }),
   ),
   listed(
-    "services/src/v3/client-versions",
+    "services/src/v3/table",
     "client-api-version",
     ({ ClientVersions }) =>
       (text) =>

@@ -8,6 +8,7 @@ import { contributed } from "../../scripts/contributed.ts";
 import { FORCED } from "./forced.ts";
 import type { Mutant } from "./mutant.ts";
 import { mutants as raftMutants } from "./raft.ts";
+import { RECHECKED } from "./rechecks.ts";
 import { REQUESTS } from "./requests.ts";
 import { SUBTLE } from "./subtle.ts";
 
@@ -38,6 +39,7 @@ const ofPackages = await contributed<{ MUTANTS: readonly Mutant[] }>("mutants");
 export const MUTANTS: readonly Mutant[] = [
   ...SUBTLE,
   ...REQUESTS,
+  ...RECHECKED,
   ...planted,
   ...ofRaft,
   ...ofPackages.flatMap((one) => one.MUTANTS),

@@ -21,6 +21,8 @@ const TESTED_BY: Readonly<Record<string, readonly string[]>> = { member: ["serve
 /** A run that takes so much longer than without a change has seen it. */
 const MAX_RUN_FACTOR = 5;
 const MIN_RUN_MS = 15_000;
+/** What is said of a change with which the file is no module any more; no test is needed. */
+const LOADS_NOT = "the file does not load";
 
 interface Chosen extends MachineChange {
   readonly file: string;
@@ -97,7 +99,8 @@ async function tryOne(
     const by = await runTests(mutant, {
       maxMs: Math.max(MIN_RUN_MS, ms * MAX_RUN_FACTOR),
       isFirstEnough: true,
-    }).catch((error: Error) => ({ by: error.message }));
+    }).catch(() => ({ by: LOADS_NOT }));
+    if (by?.by === LOADS_NOT) return tried(true, LOADS_NOT);
     if (by !== undefined) return tried(true, `${basename(test, ".test.ts")}: ${by.by}`);
   }
   if (seeds > 0) {
@@ -131,6 +134,7 @@ async function main(): Promise<number> {
     seed: { ...text, default: "1", describe: "which are drawn" },
     seeds: { ...text, default: "0", describe: "seeds of the simulator for what tests do not see" },
     workers: { ...text, default: "2", describe: "changes that are tried at a time" },
+    minutes: { ...text, default: "9999", describe: "start no further change after N minutes" },
     "max-ms": { ...text, default: "120000", describe: "no further test of a change after that" },
     results: {
       ...text,
@@ -138,9 +142,10 @@ async function main(): Promise<number> {
     },
     again: { type: "boolean", describe: "try those of --results that survived once more" },
   });
-  const [drawn, seed, workers, maxMs] = (["count", "seed", "workers", "max-ms"] as const).map(
-    (name) => count(name, values[name]),
-  );
+  const startMs = performance.now();
+  const [drawn, seed, workers, maxMs, minutes] = (
+    ["count", "seed", "workers", "max-ms", "minutes"] as const
+  ).map((name) => count(name, values[name]));
   if (!/^\d{1,4}$/.test(values.seeds)) refuse("--seeds must be a whole number below 10000");
   const patterns = values.files.map((pattern) => globSync(pattern, { cwd: PACKAGES }).sort());
   const files = [...new Set([...patterns.flat(), ...(values.changed ? changedFiles() : [])])];
@@ -163,7 +168,9 @@ async function main(): Promise<number> {
   );
   const open = chosen.filter((change) => !done.has(keyOf(change)));
   const work = async () => {
-    for (let change = open.shift(); change !== undefined; change = open.shift()) {
+    const isOver = () => performance.now() - startMs > minutes! * 60_000;
+    const next = () => (isOver() ? undefined : open.shift());
+    for (let change = next(); change !== undefined; change = next()) {
       const tried = await tryOne(change, covered, maxMs!, Number(values.seeds));
       done.set(keyOf(tried), tried);
       if (results !== undefined) appendFileSync(results, `${JSON.stringify(tried)}\n`);
@@ -173,11 +180,14 @@ async function main(): Promise<number> {
     }
   };
   await Promise.all(Array.from({ length: workers! }, work));
-  const killed = chosen.filter((change) => done.get(keyOf(change))?.killed === true).length;
+  const tried = chosen.flatMap((change) => done.get(keyOf(change)) ?? []);
+  const judged = tried.filter(({ by }) => by !== LOADS_NOT);
+  const killed = judged.filter((one) => one.killed).length;
+  const rest = chosen.length === tried.length ? "" : `; ${chosen.length - tried.length} not tried`;
   print(
-    `${chosen.length} of ${all.length} changes: ${killed} killed, ${chosen.length - killed} not`,
+    `${judged.length} of ${all.length} changes: ${killed} killed, ${judged.length - killed} not${rest}`,
   );
-  return killed === chosen.length ? 0 : 1;
+  return killed === judged.length ? 0 : 1;
 }
 
 process.exitCode = await main();

@@ -71,12 +71,13 @@ export function readCatalog(disk: Disk, dir: string): BackupCatalog {
     if (segment !== undefined) segments.push(segment);
   }
   segments.sort((a, b) => a.number - b.number);
+  const [first] = segments;
   for (const segment of segments) {
-    if (segment.clusterId === segments[0].clusterId) continue;
+    if (first === undefined || segment.clusterId === first.clusterId) continue;
     throw new BackupError(
       "OtherHistory",
       dir,
-      `it contains backups of two clusters: ${segments[0].path} is of cluster ${idToHex(segments[0].clusterId)}, ` +
+      `it contains backups of two clusters: ${first.path} is of cluster ${idToHex(first.clusterId)}, ` +
         `${segment.path} of ${idToHex(segment.clusterId)}; move the files of one of them to another directory`,
     );
   }

@@ -118,7 +118,7 @@ export function baseName(revision: number, timeMs: number): string {
 export function parseBaseName(name: string): { revision: number; timeMs: number } | undefined {
   const parts = /^base-([0-9a-f]{16})-(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z\.db$/.exec(name);
   if (parts === null) return undefined;
-  const [, revision, ...time] = parts;
+  const [, revision = "", ...time] = parts;
   const [year, month, day, hour, minute, second] = time.map(Number) as [
     number,
     number,
@@ -256,7 +256,8 @@ export function decodeRecord(kind: number, payload: Uint8Array): BackupRecord {
       for (let at = 16; at < payload.length; ) {
         const end = at + 5 + readU32BE(payload, at + 1);
         if (end > payload.length) throw new RangeError("a change is cut short");
-        changes.push({ deleted: (payload[at] & 1) === 1, record: payload.subarray(at + 5, end) });
+        const flags = payload[at] ?? 0;
+        changes.push({ deleted: (flags & 1) === 1, record: payload.subarray(at + 5, end) });
         at = end;
       }
       return { kind: "changes", timeMs, revision: readU64BE(payload, 8), changes };

@@ -9,7 +9,7 @@
  *                                snapshot record at the last one
  */
 import { type Clock, type Disk, parentOf } from "@quorate/host";
-import { etcdserverpb, raftpb } from "@quorate/proto";
+import { defined, etcdserverpb, raftpb } from "@quorate/proto";
 import { clusterId, encodeMember, type Member, memberId, type NewCluster } from "@quorate/store";
 import { Wal } from "@quorate/wal";
 
@@ -105,7 +105,7 @@ async function writeLog(
   const wal = Wal.create(disk, walDir, metadata, { clock });
   try {
     wal.append(
-      { term: TERM, vote: members[0].id, commit: members.length },
+      { term: TERM, vote: defined(members[0], "a member").id, commit: members.length },
       members.map((member, i) => ({
         type: raftpb.EntryType.EntryConfChange,
         term: TERM,

@@ -4,7 +4,7 @@
  * order. A broken record that was synced is damage.
  */
 import type { Disk, DiskFile } from "@quorate/host";
-import { crc32c, KeyValue, readU32BE, toUtf8, WireError } from "@quorate/proto";
+import { crc32c, defined, KeyValue, readU32BE, toUtf8, WireError } from "@quorate/proto";
 import { BackupError } from "./errors.ts";
 import {
   type BackupRecord,
@@ -112,7 +112,7 @@ function recordAt(
   if (lengthBytes > MAX_RECORD_BYTES || end > sizeBytes) return undefined;
   const payload = read(file, at + RECORD_HEAD_BYTES, lengthBytes);
   if (crc32c(crc32c(0, head, 8), payload) !== readU32BE(head, 4)) return undefined;
-  return { kind: head[8], payload, end };
+  return { kind: defined(head[8], "the kind of a record"), payload, end };
 }
 
 /** A record, or what is wrong with it: its checksum is right, its content need not be. */

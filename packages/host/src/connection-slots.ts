@@ -114,7 +114,8 @@ export class ConnectionSlots {
    */
   open(connection: SlotConnection, address: string, nowMs: number, late: () => void): Slot {
     while (this.#unidentified.size >= this.#limits.maxUnidentified) {
-      const [oldest] = this.#unidentified.largest()!;
+      const oldest = firstOf(this.#unidentified.largest());
+      if (oldest === undefined) break;
       this.#displacedUnidentified++;
       this.close(oldest);
       oldest.connection.destroy();
@@ -190,8 +191,9 @@ export class ConnectionSlots {
    * Frees a slot for a group; false if it is the largest itself and has no idle connection.
    */
   #freeSlot(identity: string): boolean {
-    const largest = this.#identified.largest()!;
-    const [first] = largest;
+    const largest = this.#identified.largest();
+    const first = firstOf(largest);
+    if (largest === undefined || first === undefined) return false;
     const isOwn = first.group === identity || this.#identified.count(identity) + 1 >= largest.size;
     const group =
       isOwn && this.#identified.count(identity) > 0 ? this.#identified.of(identity) : largest;
@@ -295,4 +297,9 @@ class Groups {
   *all(): Iterable<Slot> {
     for (const group of [...this.#groups.values()]) yield* [...group];
   }
+}
+
+/** The longest held slot of a group. */
+function firstOf(group: ReadonlySet<Slot> | undefined): Slot | undefined {
+  return group?.values().next().value;
 }

@@ -28,7 +28,7 @@ export function parseDuration(text: string): number | DurationProblem {
   if (body === "0") return 0;
   let totalMs = 0;
   let end = 0;
-  for (const { 0: part, 1: number, 2: unit, index } of body.matchAll(
+  for (const { 0: part, 1: number, 2: unit = "", index } of body.matchAll(
     /([0-9]+(?:\.[0-9]*)?|\.[0-9]+)([^0-9.]*)/g,
   )) {
     if (index !== end) break;

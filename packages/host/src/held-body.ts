@@ -43,7 +43,8 @@ export class HeldBody {
   take(): Uint8Array {
     const pieces = this.#pieces;
     this.#pieces = [];
-    if (pieces.length === 1) return pieces[0];
+    const [only] = pieces;
+    if (only !== undefined && pieces.length === 1) return only;
     const body = new Uint8Array(this.#sizeBytes);
     let at = 0;
     for (const piece of pieces) {

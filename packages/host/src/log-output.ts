@@ -128,9 +128,11 @@ export class LogOutput {
   /** Drops the oldest line of which nothing is written; false where there is only the newest. */
   #drop(): boolean {
     const at = this.#first + (this.#isCut ? 1 : 0);
-    if (at >= this.#queue.length - 1) return false;
-    this.queueBytes -= this.#queue[at].length;
-    if (this.#isCut) this.#queue[at] = this.#queue[this.#first];
+    const dropped = this.#queue[at];
+    const first = this.#queue[this.#first];
+    if (dropped === undefined || first === undefined || at === this.#queue.length - 1) return false;
+    this.queueBytes -= dropped.length;
+    if (this.#isCut) this.#queue[at] = first;
     this.#first++;
     this.droppedLines++;
     this.#missing++;
@@ -164,6 +166,7 @@ export class LogOutput {
       try {
         if (this.#missing > 0 && !this.#isCut) this.#sayMissing();
         const line = this.#queue[this.#first];
+        if (line === undefined) break;
         const count = this.#target.write(line);
         this.queueBytes -= count;
         this.#isCut = count < line.length;

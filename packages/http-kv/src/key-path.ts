@@ -143,9 +143,10 @@ function cut(text: string): string {
 /** The end of the range of keys that begin with `key`: a zero byte where that has no end. */
 export function prefixEnd(key: Uint8Array): Uint8Array {
   for (let i = key.length - 1; i >= 0; i--) {
-    if (key[i] === 0xff) continue;
+    const byte = key[i];
+    if (byte === undefined || byte === 0xff) continue;
     const end = key.slice(0, i + 1);
-    end[i]++;
+    end[i] = byte + 1;
     return end;
   }
   return new Uint8Array(1);

@@ -9,7 +9,7 @@ import { keyOfPath, prefixEnd, prefixStart, Query, shown } from "./key-path.ts";
 import type { KvExchange } from "./kv-exchange.ts";
 import { Preconditions } from "./preconditions.ts";
 import { Problem, problemOf } from "./problems.ts";
-import { jsonOfPair, pairHeaders, revisionHeader } from "./records.ts";
+import { firstPair, jsonOfPair, pairHeaders, revisionHeader } from "./records.ts";
 
 const { Range } = KVService.methods;
 
@@ -66,7 +66,7 @@ async function readOne(
   const request = { key, revision, serializable };
   const { header, kvs } = await calls.unary(Range, request, exchange.caller);
   const current = header?.revision ?? 0;
-  const kv = kvs.length === 0 ? undefined : KeyValue.decode(kvs[0]);
+  const kv = firstPair(kvs);
   const verdict = conditions.verdict(kv?.modRevision ?? 0);
   if (verdict === "failed") throw failed(conditions, kv, current);
   if (kv === undefined) throw notFound(key, current);
@@ -179,8 +179,9 @@ class Pages {
     // What this member has applied of that revision does not change: no more rounds are needed.
     this.#isSerializable = true;
     this.#left -= kvs.length;
-    this.hasMore = response.more && this.#left > 0 && kvs.length > 0;
-    if (this.hasMore) this.#from = concat([kvs[kvs.length - 1].key, ZERO]);
+    const last = kvs.at(-1);
+    this.hasMore = response.more && this.#left > 0 && last !== undefined;
+    if (this.hasMore && last !== undefined) this.#from = concat([last.key, ZERO]);
     return { kvs, revision };
   }
 }

@@ -7,7 +7,7 @@
  * Bytes are a text where they are UTF-8, else an object with their base64. A lease is the text of
  * a decimal number, as it may be beyond 2^53; no lease, no field.
  */
-import { equals, fromUtf8, type KeyValue, toBase64, toUtf8 } from "@quorate/proto";
+import { equals, fromUtf8, KeyValue, toBase64, toUtf8 } from "@quorate/proto";
 import { etagOf } from "./preconditions.ts";
 
 /** What malformed UTF-8 is decoded to. */
@@ -24,6 +24,11 @@ export function utf8Of(bytes: Uint8Array): string | undefined {
 export function jsonOfBytes(bytes: Uint8Array): string {
   const text = utf8Of(bytes);
   return text === undefined ? `{"base64":"${toBase64(bytes)}"}` : JSON.stringify(text);
+}
+
+/** The first of the records of a range, decoded; undefined where there is none. */
+export function firstPair([record]: readonly Uint8Array[]): KeyValue | undefined {
+  return record === undefined ? undefined : KeyValue.decode(record);
 }
 
 /** A pair as a JSON object. */

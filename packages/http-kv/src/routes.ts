@@ -73,7 +73,8 @@ export function httpKvRoutes(deps: HttpKvDeps): ReadonlyMap<string, HttpExchange
     actions: { POST: (exchange) => txn(exchange, { calls, turns, maxOps: deps.maxTxnOps }) },
     withBody: new Set(["POST"]),
   };
-  const [ofKeys, ofEvents] = [keys, events].map((route) => handlerOf(route, credentials, deps));
+  const ofKeys = handlerOf(keys, credentials, deps);
+  const ofEvents = handlerOf(events, credentials, deps);
   return new Map([
     [TXN, handlerOf(transactions, credentials, deps)],
     [KV, ofKeys],

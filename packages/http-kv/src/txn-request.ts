@@ -166,7 +166,8 @@ const TARGETS = ["exists", "value", "mod_revision", "create_revision", "version"
 function compareOf(value: JsonValue, place: string): Compare {
   const fields = new Fields(value, place, ["key", "prefix", "is", ...TARGETS]);
   const targets = fields.present(TARGETS);
-  if (targets.length !== 1)
+  const [target] = targets;
+  if (target === undefined || targets.length !== 1)
     throw new Problem(
       "bad-body",
       `${place} compares ${targets.length} properties`,
@@ -175,7 +176,6 @@ function compareOf(value: JsonValue, place: string): Compare {
   const range = rangeOf(fields.bytes("key"), fields.flag("prefix"));
   const { CREATE } = Compare_CompareTarget;
   const { EQUAL, GREATER } = Compare_CompareResult;
-  const [target] = targets;
   if (target === "exists") {
     if (fields.take("is") !== undefined)
       throw new Problem("bad-body", `${place} has "exists" and "is"`, "write one of them");

@@ -64,9 +64,9 @@ function* piecesOf(
 ): Steps<Uint8Array[]> {
   const pieces: Uint8Array[] = [];
   let text = `{"succeeded":${succeeded},"revision":${header?.revision ?? 0},"results":[`;
-  for (let i = 0; i < responses.length; i++) {
+  for (const [i, response] of responses.entries()) {
     text += i === 0 ? "\n" : ",\n";
-    for (const part of partsOf(responses[i], ops[i])) {
+    for (const part of partsOf(response, ops[i])) {
       text += part;
       if (text.length < PIECE_CHARS) continue;
       pieces.push(fromUtf8(text));
@@ -111,6 +111,6 @@ function* partsOf({ response }: ResponseOp, op: RequestOp | undefined): Generato
 }
 
 function* pairsOf(records: readonly Uint8Array[], keysOnly: boolean): Generator<string> {
-  for (let i = 0; i < records.length; i++)
-    yield (i === 0 ? "" : ",") + jsonOfPair(KeyValue.decode(records[i]), { keysOnly });
+  for (const [i, record] of records.entries())
+    yield (i === 0 ? "" : ",") + jsonOfPair(KeyValue.decode(record), { keysOnly });
 }

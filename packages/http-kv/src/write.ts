@@ -23,7 +23,7 @@ import type { KvExchange } from "./kv-exchange.ts";
 import { etagOf, Preconditions } from "./preconditions.ts";
 import { Problem } from "./problems.ts";
 import { failed, notFound } from "./read.ts";
-import { pairHeaders, revisionHeader } from "./records.ts";
+import { firstPair, pairHeaders, revisionHeader } from "./records.ts";
 
 const { Put, DeleteRange, Range, Txn } = KVService.methods;
 const { LeaseGrant, LeaseRevoke } = LeaseService.methods;
@@ -175,7 +175,7 @@ export async function remove(exchange: KvExchange, prefix: string, deps: WriteDe
   const value = { key, rangeEnd: new Uint8Array(0), prevKv: false };
   const ops: RequestOp[] = [{ request: { case: "requestDeleteRange", value } }];
   const { responses, revision } = await conditional(calls, caller, { key, conditions, ops });
-  const [{ response }] = responses;
+  const response = responses[0]?.response;
   const deleted = response?.case === "responseDeleteRange" ? response.value.deleted : 0;
   if (deleted === 0) throw notFound(key, revision);
   exchange.respond(204, revisionHeader(revision));
@@ -230,7 +230,7 @@ async function conditional(
   if (candidates !== undefined && candidate === undefined) {
     // No key ever has one of the tags.
     const { header, kvs } = await calls.unary(Range, { key, keysOnly: true }, caller);
-    const kv = kvs.length === 0 ? undefined : KeyValue.decode(kvs[0]);
+    const kv = firstPair(kvs);
     throw failed(conditions, kv, header?.revision ?? 0);
   }
   for (;;) {
@@ -268,6 +268,5 @@ const NO_RANGE = {
 
 function pairOf(op: ResponseOp | undefined): KeyValue | undefined {
   const response = op?.response;
-  if (response?.case !== "responseRange" || response.value.kvs.length === 0) return undefined;
-  return KeyValue.decode(response.value.kvs[0]);
+  return response?.case === "responseRange" ? firstPair(response.value.kvs) : undefined;
 }

@@ -105,7 +105,7 @@ export const LISTED: readonly Listed[] = [
         },
     ),
   ),
-  listed("kube-apiserver/src/audit/source-ips", "X-Forwarded-For", ({ sourceIps }) => (text) => [
+  listed("kube-apiserver/src/audit/auditor", "X-Forwarded-For", ({ sourceIps }) => (text) => [
     sourceIps(head({ "x-forwarded-for": text })),
     sourceIps(head({ "x-real-ip": text })),
   ]),
@@ -138,14 +138,10 @@ export const LISTED: readonly Listed[] = [
         new JsonPath(utf8(text)),
   ),
   ...["{.a", "{.items[?(@.a=="].map((start) =>
-    listed(
-      "kube-apiserver/src/crd/serving/json-path-filter",
-      `JSON path ${start}`,
-      async (_, load) => {
-        const { JsonPath } = await load("packages/kube-apiserver/src/crd/serving/json-path.ts");
-        return (text) => new JsonPath(start + utf8(text));
-      },
-    ),
+    listed("kube-apiserver/src/crd/serving/json-path", `JSON path ${start}`, async (_, load) => {
+      const { JsonPath } = await load("packages/kube-apiserver/src/crd/serving/json-path.ts");
+      return (text) => new JsonPath(start + utf8(text));
+    }),
   ),
   listed(
     "kube-apiserver/src/apply/json-patch",
@@ -313,6 +309,7 @@ export const LEFT_OUT: Readonly<Record<string, string>> = {
   "packages/kube-apiserver/node/encryption/": "the operator's file",
   "packages/kube-apiserver/node/flag-options.ts": "the operator's command line",
   "packages/kube-apiserver/node/json-client.ts": "answers by JSON.parse",
+  "packages/kube-apiserver/node/metrics-page.ts": "escapes of single characters in labels",
   "packages/kube-apiserver/node/version.ts": "the version of the source",
   "packages/kube-apiserver/node/webhook-caller.ts": "addresses of configurations, by URL",
   "packages/kube-apiserver/node/x509/issue.ts": "certificates that are made here",

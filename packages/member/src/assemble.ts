@@ -12,7 +12,7 @@
  */
 import type { Logger } from "@quorate/host";
 import { Raft } from "@quorate/raft";
-import type { RequestLimits } from "@quorate/store";
+import type { RequestLimits, StoreOptions } from "@quorate/store";
 import type { PeerCall } from "@quorate/transport";
 import { SnapshotFiles, type Wal } from "@quorate/wal";
 import { APPLY_LIMITS, AppliedEntries, Applier } from "./apply/applier.ts";
@@ -25,6 +25,7 @@ import { SnapshotReceiver } from "./apply/snapshot-receiver.ts";
 import { SnapshotSender } from "./apply/snapshot-sender.ts";
 import { Readiness, StoreExchange } from "./apply/store-exchange.ts";
 import type { Bootstrapped } from "./bootstrap.ts";
+import { MEMBER_BOUNDS } from "./bounds.ts";
 import type { MemberConfig } from "./config/member-config.ts";
 import { Corruption } from "./corruption/index.ts";
 import type { MemberDeps, MemberTransport } from "./deps.ts";
@@ -36,15 +37,7 @@ import { noFaults } from "./loop/fault-points.ts";
 import { FirstElection } from "./loop/first-election.ts";
 import { LeaderView } from "./loop/leader-view.ts";
 import { Lifetime } from "./loop/lifetime.ts";
-import {
-  DEFAULT_LOG_MEMORY,
-  type LogMemory,
-  MAX_SNAPSHOT_FILES,
-  MAX_WAITING_PROPOSALS,
-  MAX_WAITING_READS,
-  RAFT_LIMITS,
-  READ_RETRY_MS,
-} from "./loop/limits.ts";
+import { DEFAULT_LOG_MEMORY, type LogMemory, READ_RETRY_MS } from "./loop/limits.ts";
 import { MemberLoop } from "./loop/loop.ts";
 import { LoopTurns, Standstill } from "./loop/loop-turns.ts";
 import { malformedReport } from "./loop/malformed-report.ts";
@@ -132,6 +125,7 @@ export function assemble(inputs: MemberInputs): MemberParts {
   const faults = deps.faults ?? noFaults;
   const limits: RequestLimits = { maxTxnOps: config.maxTxnOps, versionProblem };
   const logMemory = deps.logMemory ?? DEFAULT_LOG_MEMORY;
+  const bounds = deps.bounds ?? MEMBER_BOUNDS;
   const call: PeerCall =
     deps.callPeer ?? (() => Promise.reject(new Error("this member cannot ask others")));
   /** How long a request may take (etcd: MemberConfig.ReqTimeout). */
@@ -152,13 +146,13 @@ export function assemble(inputs: MemberInputs): MemberParts {
     answers: deps.answerLimits,
   });
   const reads = new Reads(
-    { maxWaiting: MAX_WAITING_READS, timeoutMs, retryMs: READ_RETRY_MS },
+    { maxWaiting: bounds.loop.maxWaitingReads, timeoutMs, retryMs: READ_RETRY_MS },
     { clock, turns, firstRound: firstRound(deps.random) },
   );
   const raft = raftOf(inputs, logMemory);
   const proposals = new Proposals(
     {
-      maxWaiting: MAX_WAITING_PROPOSALS,
+      bounds: bounds.loop,
       maxQueuedBytes: logMemory.maxQueuedBytes,
       timeoutMs,
       successionMs: config.electionTimeoutMs,
@@ -230,7 +224,8 @@ export function assemble(inputs: MemberInputs): MemberParts {
       maxWalFiles: config.maxWalFiles,
       maxLogBytes: logMemory.maxLogBytes,
       maxCatchUpBytes: logMemory.maxCatchUpBytes,
-      maxSnapshotFiles: MAX_SNAPSHOT_FILES,
+      maxSnapshotFiles: bounds.loop.maxSnapshotFiles,
+      byteMarkEveryBytes: bounds.loop.byteMarkEveryBytes,
     },
     {
       store,
@@ -296,9 +291,7 @@ export function assemble(inputs: MemberInputs): MemberParts {
     store,
     lifetime,
     storeDir: config.storeDir,
-    stepKeys: deps.applyLimits?.stepKeys,
-    batchOps: config.backendBatchLimit,
-    sha256: deps.sha256,
+    storeOptions: storeOptionsOf(config, deps),
   });
   const flusher = new Flusher(config.backendBatchIntervalMs, {
     clock,
@@ -332,6 +325,7 @@ export function assemble(inputs: MemberInputs): MemberParts {
       extendMs: config.electionTicks * config.heartbeatIntervalMs,
       confirmedForMs: config.heartbeatIntervalMs,
       checkpointIntervalMs: isCheckpointing ? LEASE_CHECKPOINT_INTERVAL_MS : undefined,
+      bounds: bounds.lease,
     },
     {
       clock,
@@ -354,6 +348,7 @@ export function assemble(inputs: MemberInputs): MemberParts {
     keeper,
     slices,
     authority,
+    bounds: bounds.lease,
   });
 
   // --- Cluster ---
@@ -517,6 +512,7 @@ export function assemble(inputs: MemberInputs): MemberParts {
     versions,
     faults,
     tickMs: config.heartbeatIntervalMs,
+    bounds: bounds.loop,
     timeouts: new Timeouts({ metrics, config, leader, store, transport }),
   });
   const slowDisk = new SlowDisk(config.slowFsyncHandoverMs, {
@@ -593,6 +589,17 @@ export function assemble(inputs: MemberInputs): MemberParts {
   };
 }
 
+/** What a member's store is opened with, at each of its starts and after a snapshot. */
+export function storeOptionsOf(config: MemberConfig, deps: MemberDeps): StoreOptions {
+  return {
+    disk: deps.disk,
+    sha256: deps.sha256,
+    stepKeys: deps.applyLimits?.stepKeys,
+    batchOps: config.backendBatchLimit,
+    bounds: deps.bounds?.store,
+  };
+}
+
 function raftOf({ config, deps, state }: MemberInputs, logMemory: LogMemory): Raft {
   const raftLogger = deps.logger.child("raft");
   const elections = deps.random.fork("elections");
@@ -606,7 +613,7 @@ function raftOf({ config, deps, state }: MemberInputs, logMemory: LogMemory): Ra
       preVote: config.preVote,
       checkQuorum: true,
       readOnly: "quorum",
-      ...RAFT_LIMITS,
+      ...(deps.bounds ?? MEMBER_BOUNDS).raft,
       maxUncommittedBytes: logMemory.maxUncommittedBytes,
       logger: (level, message, fields) =>
         raftLogger[level](message, fields as Parameters<Logger["info"]>[1]),

@@ -4,6 +4,7 @@ import type { Raft } from "@quorate/raft";
 import type { Sha256, Store } from "@quorate/store";
 import type { PeerCall, Transport, TransportListener } from "@quorate/transport";
 import type { ApplyLimits } from "./apply/applier.ts";
+import type { MemberBounds } from "./bounds.ts";
 import type { Secrets } from "./identity/access-control.ts";
 import type { FaultHook } from "./loop/fault-points.ts";
 import type { LogMemory } from "./loop/limits.ts";
@@ -46,6 +47,8 @@ export interface MemberDeps {
   readonly walSegmentBytes?: number | undefined;
   /** How applying is cut into slices, for tests and simulations that want many. */
   readonly applyLimits?: ApplyLimits | undefined;
+  /** How much is done at a time and waits, for simulations that want to meet it. */
+  readonly bounds?: MemberBounds | undefined;
   /** Bounds of watch, for tests and simulations that want to meet them. */
   readonly watchLimits?: WatchLimits | undefined;
   /** Bounds of reads that run in slices, for tests and simulations that want to meet them. */

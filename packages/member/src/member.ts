@@ -13,7 +13,7 @@
 import type { Clock, Logger } from "@quorate/host";
 import type { ResponseHeader } from "@quorate/proto";
 import type { Store } from "@quorate/store";
-import { assemble, type MemberInputs, type MemberParts } from "./assemble.ts";
+import { assemble, type MemberInputs, type MemberParts, storeOptionsOf } from "./assemble.ts";
 import { bootstrap } from "./bootstrap.ts";
 import type { MemberConfig } from "./config/member-config.ts";
 import type { Corruption } from "./corruption/index.ts";
@@ -59,12 +59,7 @@ export class Member extends EntryPoints {
       clock: deps.clock,
       logger: deps.logger,
       walSegmentBytes: deps.walSegmentBytes,
-      storeOptions: {
-        disk: deps.disk,
-        sha256: deps.sha256,
-        stepKeys: deps.applyLimits?.stepKeys,
-        batchOps: config.backendBatchLimit,
-      },
+      storeOptions: storeOptionsOf(config, deps),
       callPeer: deps.callPeer,
       names: deps.names,
       openRegistry: deps.openRegistry,

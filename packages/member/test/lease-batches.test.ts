@@ -7,14 +7,15 @@ import { test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 import { ManualClock } from "@quorate/host/testing";
 import type { PeerAnswer } from "@quorate/transport";
-import {
-  answerBatch,
-  MAX_BATCH_LEASES,
-  MAX_INFLIGHT_BATCHES,
-  MAX_WAITING_RENEWALS,
-  RETRY,
-  RenewBatches,
-} from "../src/lease/renew-batches.ts";
+import { LEASE_BOUNDS } from "../src/lease/bounds.ts";
+import { answerBatch, MAX_BATCH_LEASES, RETRY, RenewBatches } from "../src/lease/renew-batches.ts";
+
+const BOUNDS = {
+  ...LEASE_BOUNDS,
+  maxBatchLeases: 7,
+  maxInflightBatches: 3,
+  maxWaitingRenewals: 100,
+};
 
 interface Asked {
   readonly url: string;
@@ -40,6 +41,7 @@ function bench(urls: readonly string[] = ["http://one", "http://two"]) {
     call,
     leader: { peerUrls: () => urls },
     timeoutMs: 1000,
+    bounds: BOUNDS,
   });
   const settle = async () => {
     clock.advance(1);
@@ -87,15 +89,15 @@ test("without a leader no request is sent", async () => {
 test("a request has a bound, so has the number of them, so has what waits", async () => {
   const { asked, batches, settle } = bench();
   const first = batches.renew(1n);
-  for (let i = 1; i < MAX_WAITING_RENEWALS; i++) void batches.renew(2n);
+  for (let i = 1; i < BOUNDS.maxWaitingRenewals; i++) void batches.renew(2n);
   assert.throws(() => batches.renew(2n), { message: "etcdserver: too many requests" });
   await settle();
-  assert.equal(asked.length, MAX_INFLIGHT_BATCHES);
-  for (const { body } of asked) assert.equal(body.length, 8 * MAX_BATCH_LEASES);
+  assert.equal(asked.length, BOUNDS.maxInflightBatches);
+  for (const { body } of asked) assert.equal(body.length, 8 * BOUNDS.maxBatchLeases);
   asked[0].answer(200, (await renewed(asked[0].body))!);
   assert.equal(await first, 2);
   await settle();
-  assert.equal(asked.length, MAX_INFLIGHT_BATCHES + 1);
+  assert.equal(asked.length, BOUNDS.maxInflightBatches + 1);
 });
 
 test("a body that is no batch, or a longer one than the bound, is refused", async () => {

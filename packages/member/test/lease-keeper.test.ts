@@ -17,54 +17,10 @@ import {
   LeaseRevokeRequest,
   raftpb,
 } from "@quorate/proto";
-import {
-  type Applied,
-  type AppliedEntry,
-  MAX_CHECKPOINT_LEASES,
-  type RequestKind,
-  Store,
-} from "@quorate/store";
-import { Deadlines, type Due } from "../src/lease/deadlines.ts";
-import {
-  LeaseKeeper,
-  MAX_HURRIED_REVOKES_PER_SECOND,
-  MAX_INFLIGHT_CHECKPOINTS,
-  MAX_INFLIGHT_REVOKES,
-  MAX_LOOKS_PER_TURN,
-  MAX_REVOKES_PER_SECOND,
-  MAX_REVOKES_PER_TURN,
-  NotPrimaryError,
-} from "../src/lease/keeper.ts";
+import { type Applied, type AppliedEntry, type RequestKind, Store } from "@quorate/store";
+import { LEASE_BOUNDS } from "../src/lease/bounds.ts";
+import { LeaseKeeper, NotPrimaryError } from "../src/lease/keeper.ts";
 import { StoreRef } from "../src/reads/store-ref.ts";
-
-test("the heap returns what is due in order, whatever was moved or taken out (seed 1)", () => {
-  let state = 1;
-  const below = (n: number) => {
-    state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0;
-    return Math.floor((state / 2 ** 32) * n);
-  };
-  const heap = new Deadlines<Due>();
-  const model = new Set<Due>();
-  for (let i = 0; i < 20_000; i++) {
-    const some = [...model][below(Math.max(1, model.size))];
-    const kind = below(4);
-    if (kind < 2 && model.size < 40) {
-      const item = { dueMs: below(50), place: -1 };
-      heap.add(item);
-      model.add(item);
-    } else if (kind === 2 && some !== undefined) heap.move(some, below(50));
-    else if (some !== undefined) {
-      heap.remove(some);
-      heap.remove(some);
-      model.delete(some);
-    }
-    assert.equal(heap.size, model.size);
-    assert.equal(
-      heap.first()?.dueMs ?? Number.POSITIVE_INFINITY,
-      Math.min(Number.POSITIVE_INFINITY, ...[...model].map(({ dueMs }) => dueMs)),
-    );
-  }
-});
 
 /** A keeper beside a store whose log is a queue: proposals are applied when the bench says so. */
 class Bench {
@@ -93,7 +49,13 @@ class Bench {
   constructor(store: Store, checkpointIntervalMs?: number) {
     this.store = store;
     this.keeper = new LeaseKeeper(
-      { minTtlSeconds: 2, extendMs: 1000, confirmedForMs: 100, checkpointIntervalMs },
+      {
+        minTtlSeconds: 2,
+        extendMs: 1000,
+        confirmedForMs: 100,
+        checkpointIntervalMs,
+        bounds: LEASE_BOUNDS,
+      },
       {
         clock: this.clock,
         logger: silentLogger,
@@ -195,14 +157,14 @@ const COUNT = process.env["QUORATE_SOAK"] === "1" ? 100_000 : 25_000;
 test("many leases that were kept alive over their time expire within a second of their time when that stops, none before", async (t) => {
   const bench = await Bench.open();
   await bench.lead();
-  const ttl = 375;
+  const ttl = Math.ceil((3 * COUNT) / 800);
   for (let id = 1; id <= COUNT; id++) bench.grant(BigInt(id), ttl);
   // Two rounds of renewals, a third of the time to live each, spread evenly: 800 a second, which is
   // within the rate of revocations.
   const dueMs = new Map<bigint, number>();
   for (let round = 0; round < 2; round++) {
-    const perStep = COUNT / 12_500;
-    for (let step = 0; step < 12_500; step++) {
+    const perStep = 8;
+    for (let step = 0; step < COUNT / perStep; step++) {
       for (let i = 0; i < perStep; i++) {
         const id = BigInt(step * perStep + i + 1);
         const renewed = bench.keeper.renew(id);
@@ -267,10 +229,34 @@ test("a new leader counts many leases over several turns; what comes and goes me
 test("a member that ceases to lead while it counts does not go on", async () => {
   const bench = await Bench.open();
   for (let id = 1; id <= COUNT; id++) bench.grant(BigInt(id), 2);
+  const { endOfTurn, every, monotonicMs } = bench.clock;
+  let turns = 0;
+  let timers = 0;
+  let lateMs = 0;
+  bench.clock.endOfTurn = (task) => {
+    turns++;
+    endOfTurn.call(bench.clock, task);
+  };
+  bench.clock.every = (periodMs, task) => {
+    timers++;
+    return every.call(bench.clock, periodMs, task);
+  };
+  // Each look at the time finds a millisecond more, so that a turn takes few steps.
+  bench.clock.monotonicMs = () => monotonicMs.call(bench.clock) + lateMs++;
   bench.keeper.leads(1);
   await turn();
+  for (let i = 0; i < 2; i++) bench.clock.endOneTurn();
+  assert.ok(turns > 1 && !bench.keeper.isPrimary, "it is about to go on");
   bench.keeper.steppedDown();
+  turns = 0;
+  for (let i = 0; i < 100; i++) {
+    bench.clock.endOneTurn();
+    await turn();
+  }
+  bench.clock.monotonicMs = monotonicMs;
   await bench.run(10_000, 100);
+  assert.ok(turns <= 2, `${turns} turns more`);
+  assert.equal(timers, 0, "it looks for leases that are due");
   assert.deepEqual(
     [bench.keeper.isPrimary, bench.queue.length, bench.revokedMs.size],
     [false, 0, 0],
@@ -292,10 +278,10 @@ test("many leases that are due at once, renewed or not, are looked at and revoke
   // The time that the heap has for them comes, and they turn out to be renewed.
   await bench.run(6000, 100);
   assert.equal(bench.revokedMs.size, 0);
-  assert.ok(turns >= COUNT / MAX_LOOKS_PER_TURN - 1, `${turns} turns`);
+  assert.ok(turns >= COUNT / LEASE_BOUNDS.maxLooksPerTurn - 1, `${turns} turns`);
   await bench.run(25_000, 100);
   assert.equal(bench.revokedMs.size, COUNT);
-  assert.equal(bench.mostProposed, MAX_REVOKES_PER_TURN);
+  assert.equal(bench.mostProposed, LEASE_BOUNDS.maxRevokesPerTurn);
 });
 
 test("revocations have a rate that rises to its bound while many leases wait, and a bound on those that are awaited", async () => {
@@ -310,16 +296,18 @@ test("revocations have a rate that rises to its bound while many leases wait, an
     perSecond.push(bench.revokedMs.size - before);
   }
   assert.ok(
-    perSecond[0] > 3 * MAX_REVOKES_PER_SECOND && perSecond[0] < MAX_HURRIED_REVOKES_PER_SECOND,
+    perSecond[0] > 3 * LEASE_BOUNDS.maxRevokesPerSecond &&
+      perSecond[0] < LEASE_BOUNDS.maxHurriedRevokesPerSecond,
     `${perSecond} a second`,
   );
   assert.ok(
-    Math.abs(perSecond[1] - MAX_HURRIED_REVOKES_PER_SECOND) <= MAX_HURRIED_REVOKES_PER_SECOND / 10,
+    Math.abs(perSecond[1] - LEASE_BOUNDS.maxHurriedRevokesPerSecond) <=
+      LEASE_BOUNDS.maxHurriedRevokesPerSecond / 10,
     `${perSecond} a second`,
   );
   bench.holds = true;
   await bench.run(10_000);
-  assert.equal(bench.queue.length, MAX_INFLIGHT_REVOKES);
+  assert.equal(bench.queue.length, LEASE_BOUNDS.maxInflightRevokes);
   bench.holds = false;
   await bench.run(5000);
   assert.equal(bench.revokedMs.size, 40_000);
@@ -333,7 +321,7 @@ test("once no caller waits, the rate of revocations is the usual one again", asy
   assert.equal(bench.revokedMs.size, 2500);
   // One look, whose allowance was saved up at the usual rate.
   await bench.run(10_050);
-  assert.equal(bench.revokedMs.size - 2500, MAX_REVOKES_PER_SECOND / 2);
+  assert.equal(bench.revokedMs.size - 2500, LEASE_BOUNDS.maxRevokesPerSecond / 2);
 });
 
 test("a revocation that failed is tried again", async () => {
@@ -380,6 +368,7 @@ test("a renewal of an expired lease waits for its revocation, or for the end of 
   bench.holds = true;
   await bench.run(2200);
   const demoted = assert.rejects(Promise.resolve(bench.keeper.renew(2n)), NotPrimaryError);
+  await bench.run(20);
   bench.keeper.steppedDown();
   await demoted;
   assert.throws(() => bench.keeper.renew(2n), NotPrimaryError);
@@ -423,6 +412,32 @@ test("a checkpoint that comes while another is taken back is taken back too", as
   await bench.run(20);
   assert.equal(await renewed, 1000);
   assert.equal(bench.store.lessor.get(1n)!.remainingSeconds, 0);
+});
+
+test("a renewal whose leadership ends while a checkpoint is taken back is none", async () => {
+  const bench = await Bench.open(300_000);
+  bench.grant(1n, 1000);
+  bench.checkpoint(1n, 400);
+  await bench.lead();
+  bench.holds = true;
+  const demoted = assert.rejects(Promise.resolve(bench.keeper.renew(1n)), NotPrimaryError);
+  await bench.run(20);
+  assert.equal(bench.queue.length, 1);
+  bench.keeper.steppedDown();
+  await demoted;
+  assert.equal(bench.counters.renewed.value, 0);
+});
+
+test("a renewal whose leadership ends while it is confirmed is none", async () => {
+  const bench = await Bench.open();
+  await bench.lead();
+  bench.grant(1n, 10);
+  bench.confirm = () => new Promise(() => {});
+  await bench.run(200);
+  const demoted = assert.rejects(Promise.resolve(bench.keeper.renew(1n)), NotPrimaryError);
+  bench.keeper.steppedDown();
+  await demoted;
+  assert.equal(bench.counters.renewed.value, 0);
 });
 
 test("nothing is renewed while the leadership is not confirmed", async () => {
@@ -490,7 +505,7 @@ test("a new leader counts from what the checkpoints left, and a renewal takes th
 test("checkpoints: so many leases in an entry, so many entries awaited, and the rest follows", async () => {
   const bench = await Bench.open(300_000);
   await bench.lead();
-  const count = (MAX_INFLIGHT_CHECKPOINTS + 2) * MAX_CHECKPOINT_LEASES + 10;
+  const count = (LEASE_BOUNDS.maxInflightCheckpoints + 2) * LEASE_BOUNDS.maxCheckpointLeases + 10;
   for (let id = 1; id <= count; id++) bench.grant(BigInt(id), 1000);
   await bench.run(299_900, 100);
   assert.equal(bench.queue.length, 0);
@@ -503,7 +518,10 @@ test("checkpoints: so many leases in an entry, so many entries awaited, and the 
   );
   assert.deepEqual(
     sizes,
-    Array.from({ length: MAX_INFLIGHT_CHECKPOINTS }, () => MAX_CHECKPOINT_LEASES),
+    Array.from(
+      { length: LEASE_BOUNDS.maxInflightCheckpoints },
+      () => LEASE_BOUNDS.maxCheckpointLeases,
+    ),
   );
   // One is lost: the remaining times in it are noted with the next, in five minutes. The others
   // free places for those that wait.
@@ -512,7 +530,7 @@ test("checkpoints: so many leases in an entry, so many entries awaited, and the 
   await bench.run(1000);
   const noted = () =>
     [...bench.store.lessor.all()].filter(({ remainingSeconds }) => remainingSeconds > 0).length;
-  assert.equal(noted(), count - MAX_CHECKPOINT_LEASES);
+  assert.equal(noted(), count - LEASE_BOUNDS.maxCheckpointLeases);
   await bench.run(300_000, 100);
   assert.equal(noted(), count);
 });
@@ -531,7 +549,7 @@ test("a pile-up that a new leader finds is spread to less than the rate of revoc
     perSecond.set(second, (perSecond.get(second) ?? 0) + 1);
   }
   for (const count of perSecond.values())
-    assert.ok(count <= MAX_REVOKES_PER_SECOND, `${count} in a second`);
+    assert.ok(count <= LEASE_BOUNDS.maxRevokesPerSecond, `${count} in a second`);
   assert.ok(perSecond.size >= 3);
 });
 
@@ -556,4 +574,96 @@ test("a fleet that is gone: 5,000 leases a second end within a second of their t
   );
   assert.equal(lagsMs.length, count);
   assert.ok(lagsMs[0] >= 0 && lagsMs.at(-1)! < 1000);
+});
+
+test("a new leader that is not confirmed asks again, as long as it leads", async () => {
+  const bench = await Bench.open();
+  let asked = 0;
+  bench.confirm = () => {
+    asked++;
+    return asked < 3 ? Promise.reject(new Error("no quorum")) : Promise.resolve();
+  };
+  bench.keeper.leads(1);
+  await bench.run(90);
+  assert.deepEqual([asked, bench.keeper.isPrimary], [1, false]);
+  await bench.run(100);
+  assert.deepEqual([asked, bench.keeper.isPrimary], [2, false]);
+  await bench.run(100);
+  assert.deepEqual([asked, bench.keeper.isPrimary], [3, true]);
+  asked = 0;
+  bench.keeper.leads(2);
+  await turn();
+  bench.keeper.steppedDown();
+  await bench.run(1000);
+  assert.equal(asked, 1);
+});
+
+test("a counted lease is renewed without a look-up only while nothing has to be waited for", async () => {
+  const bench = await Bench.open(300_000);
+  bench.grant(1n, 400);
+  bench.keeper.leads(1);
+  assert.equal(bench.keeper.counted(1n), undefined, "nothing is counted yet");
+  await turn();
+  assert.equal(bench.keeper.counted(2n), undefined, "there is no such lease");
+  assert.equal(bench.keeper.isExpiring(2n), false);
+  const lease = bench.keeper.counted(1n)!;
+  const isRenewed = () => {
+    const before = bench.counters.renewed.value;
+    const renewed = bench.keeper.renewAgain(lease);
+    assert.equal(bench.counters.renewed.value, before + (renewed ? 1 : 0));
+    if (renewed) assert.equal(bench.keeper.remainingMs(1n), 400_000);
+    return renewed;
+  };
+  assert.equal(isRenewed(), true, "confirmed just now");
+  bench.clock.advance(99);
+  assert.equal(isRenewed(), true);
+  bench.clock.advance(1);
+  assert.equal(isRenewed(), false, "a confirmation serves 100 ms");
+  assert.equal(await bench.keeper.renew(1n), 400);
+  assert.equal(isRenewed(), true);
+  bench.checkpoint(1n, 100);
+  assert.equal(isRenewed(), false, "the note must be taken back first");
+  const slow = bench.keeper.renew(1n);
+  await bench.run(20);
+  assert.equal(await slow, 400);
+  assert.equal(isRenewed(), true);
+  bench.holds = true;
+  bench.clock.advance(400_000);
+  assert.equal(await bench.keeper.remainingMs(1n), 0);
+  assert.equal(bench.keeper.isExpiring(1n), true);
+  assert.equal(isRenewed(), false, "its time is over");
+  bench.keeper.steppedDown();
+  await bench.lead();
+  assert.equal(isRenewed(), false, "another leadership");
+});
+
+test("who leads no more revokes and notes nothing, and counts from the start when it leads again", async () => {
+  const bench = await Bench.open(300_000);
+  bench.grant(1n, 1000);
+  bench.grant(2n, 5);
+  await bench.lead();
+  bench.keeper.steppedDown();
+  await bench.run(400_000, 100);
+  assert.deepEqual([bench.revokedMs.size, bench.store.lessor.get(1n)!.remainingSeconds], [0, 0]);
+  await bench.lead();
+  assert.equal(bench.keeper.remainingMs(2n), 6000, "its time, and an election timeout");
+  await bench.run(7000, 100);
+  assert.deepEqual([...bench.revokedMs.keys()], [2n]);
+});
+
+test("who leads no more in the next turn proposes no further revocations there", async () => {
+  const bench = await Bench.open();
+  await bench.lead();
+  const { maxRevokesPerTurn } = LEASE_BOUNDS;
+  for (let id = 1; id <= 2 * maxRevokesPerTurn; id++) bench.grant(BigInt(id), 2);
+  await bench.run(1900);
+  bench.holds = true;
+  const ends: (() => void)[] = [];
+  bench.clock.endOfTurn = (task) => ends.push(task);
+  bench.clock.advance(100);
+  assert.equal(bench.queue.length, maxRevokesPerTurn);
+  assert.ok(ends.length > 0, "the others follow in the next turn");
+  bench.keeper.steppedDown();
+  for (const task of ends) task();
+  assert.equal(bench.queue.length, maxRevokesPerTurn);
 });

@@ -12,7 +12,7 @@ import type { Raft } from "@quorate/raft";
 import type { Store, StoreSnapshot } from "@quorate/store";
 import type { SnapshotStream } from "@quorate/transport";
 import { SnapshotFiles, type Wal } from "@quorate/wal";
-import { LogMarks } from "../src/apply/log-marks.ts";
+import { type LogMarkLimits, LogMarks } from "../src/apply/log-marks.ts";
 import { SentSnapshots } from "../src/apply/sent-snapshots.ts";
 import { SnapshotReceiver } from "../src/apply/snapshot-receiver.ts";
 import { SnapshotSender } from "../src/apply/snapshot-sender.ts";
@@ -25,7 +25,7 @@ import { StoreRef } from "../src/reads/store-ref.ts";
  * Snapshots over a store at index 56, whose flush ends when `flushed` is called, and a log that
  * notes marks and ends them by `marked`.
  */
-function setUp() {
+function setUp(limits: Partial<LogMarkLimits> = {}) {
   const disk = new MemoryDisk();
   const flush = Promise.withResolvers<number>();
   const mark = Promise.withResolvers<void>();
@@ -89,6 +89,8 @@ function setUp() {
       maxCatchUpBytes: 1 << 20,
       maxWalFiles: 1,
       maxSnapshotFiles: 5,
+      byteMarkEveryBytes: 1 << 20,
+      ...limits,
     },
     {
       store,
@@ -128,7 +130,7 @@ function setUp() {
     assert.equal(marks.at(-1), index);
   };
   const notes = { position, marks, released, compacted, reported, sent, stepped };
-  return { disk, clock, store, snapshots, views, ...notes, ...ended, markAt, settle };
+  return { disk, clock, turns, store, snapshots, views, ...notes, ...ended, markAt, settle };
 }
 
 test("a mark that waits for its flush is given up when a snapshot is received", async () => {
@@ -299,4 +301,74 @@ test("a snapshot that is not ahead is left unread, and Raft answers its message"
     // Where the response to an earlier one was lost, the leader learns the position from this one.
     assert.deepEqual([stepped, chunks, disk.list("/store")], [[message], 0, []]);
   }
+});
+
+test("a received snapshot is a mark: entries and bytes count from there", async () => {
+  const { snapshots, position, marks, markAt, settle } = setUp();
+  await markAt(56);
+  snapshots.log.applied(57, (1 << 20) - 1);
+  snapshots.log.installing(106);
+  snapshots.log.installed(106);
+  assert.equal(await snapshots.log.leastIndex(), 106);
+  for (const [index, bytes] of [
+    [107, 1],
+    [115, (1 << 20) - 2],
+  ] as const) {
+    position.index = index;
+    snapshots.log.applied(index, bytes);
+    await settle();
+    assert.deepEqual(marks, [56], `${index}`);
+  }
+  await markAt(116, 0);
+});
+
+test("what stays for slow followers is bounded in bytes, to the entry where each is noted", async () => {
+  const limits = { catchUpEntries: 1000, maxCatchUpBytes: 250, byteMarkEveryBytes: 1 };
+  const { turns, clock, snapshots, compacted, markAt } = setUp(limits);
+  let turned = 0;
+  turns.start(() => turned++);
+  clock.endOneTurn();
+  for (let index = 47; index < 56; index++) snapshots.log.applied(index, 100);
+  turned = 0;
+  await markAt(56, 100);
+  // Entries 55 and 56 hold 200 bytes, 54 would be too much; so it is after 54 that the log begins.
+  assert.deepEqual(compacted, [54]);
+  clock.endOneTurn();
+  assert.equal(turned, 1, "Raft has something to say to followers that are behind");
+  for (let index = 57; index < 66; index++) snapshots.log.applied(index, 125);
+  await markAt(66, 125);
+  assert.deepEqual(compacted, [54, 64], "two of 125 bytes are just as many as may stay");
+});
+
+test("a log whose bytes all fit stays as it is", async () => {
+  const limits = { catchUpEntries: 1000, maxCatchUpBytes: 100, byteMarkEveryBytes: 1 };
+  const { compacted, markAt } = setUp(limits);
+  await markAt(56, 100);
+  assert.deepEqual(compacted, []);
+});
+
+test("one store is received at a time; one that breaks off is told to who waits, and the next may come", async () => {
+  const { snapshots } = setUp();
+  const metadata = { index: 99, term: 3, confState: raftpb.ConfState.create({ voters: [1n] }) };
+  const message = { ...TO_PEER, to: 1n, from: 2n, snapshot: { data: EMPTY, metadata } };
+  const broken = Promise.withResolvers<void>();
+  const expected = snapshots.receiver.expect();
+  const body = () =>
+    (async function* () {
+      await broken.promise;
+      yield EMPTY;
+    })();
+  const first = snapshots.receiver.receive({ message, body: body() });
+  await expected.begun;
+  await assert.rejects(
+    snapshots.receiver.receive({ message, body: body() }),
+    /another snapshot is being received/,
+  );
+  const unread = new Error("the connection broke");
+  broken.reject(unread);
+  await assert.rejects(first, unread);
+  await assert.rejects(expected.arrived, unread);
+  expected.release();
+  assert.equal(snapshots.receiver.isExpecting, false);
+  await assert.rejects(snapshots.receiver.receive({ message, body: body() }), unread);
 });

@@ -5,13 +5,8 @@ import { ManualClock } from "@quorate/host/testing";
 import { errorOf } from "@quorate/proto";
 import type { Raft } from "@quorate/raft";
 import type { AppliedEntry } from "@quorate/store";
-import { MAX_APPLY_GAP_ENTRIES, MAX_PREFERRED_GAP_ENTRIES } from "../src/loop/limits.ts";
-import {
-  MAX_SUCCESSIONS,
-  type ProposalOptions,
-  Proposals,
-  RequestIds,
-} from "../src/loop/proposals.ts";
+import { LOOP_BOUNDS, type LoopBounds } from "../src/loop/limits.ts";
+import { type ProposalOptions, Proposals, RequestIds } from "../src/loop/proposals.ts";
 import { type ReadIndexer, Reads } from "../src/loop/reads.ts";
 import type { Timeouts } from "../src/loop/timeouts.ts";
 import type { StoreRef } from "../src/reads/store-ref.ts";
@@ -25,14 +20,17 @@ const timeouts = {
 } as Timeouts;
 
 function proposals(
-  options: Partial<ProposalOptions> = {},
+  {
+    bounds,
+    ...options
+  }: Partial<Omit<ProposalOptions, "bounds">> & { bounds?: Partial<LoopBounds> } = {},
   raft: Partial<Pick<Raft, "commitIndex" | "appliedIndex">> = {},
 ) {
   const clock = new ManualClock();
   const woken = { times: 0 };
   const queue = new Proposals(
     {
-      maxWaiting: 3,
+      bounds: { ...LOOP_BOUNDS, maxWaitingProposals: 3, ...bounds },
       maxQueuedBytes: 100,
       timeoutMs: 1000,
       successionMs: 100,
@@ -68,7 +66,7 @@ test("proposals: as many as may wait, and one more is refused and forgotten", as
 });
 
 test("proposals: bytes that no leader has taken are bounded, and count again after being put back", async () => {
-  const { queue } = proposals({ maxWaiting: 100 });
+  const { queue } = proposals({ bounds: { maxWaitingProposals: 100 } });
   queue.queue(1n, new Uint8Array(60)).catch(() => {});
   await assert.rejects(queue.queue(2n, new Uint8Array(41)), busy);
   const taken = queue.takeQueue(1);
@@ -99,7 +97,7 @@ test("proposals: each ends when its time is up, and what waited for a leader is 
 });
 
 test("proposals: what a former leader had ends an election timeout after its successor's entries are applied", async () => {
-  const { clock, queue } = proposals({ maxWaiting: 10 });
+  const { clock, queue } = proposals({ bounds: { maxWaitingProposals: 10 } });
   const ends: string[] = [];
   const propose = (id: bigint) =>
     queue.queue(id, new Uint8Array([Number(id)])).then(
@@ -142,9 +140,10 @@ test("proposals: what a former leader had ends an election timeout after its suc
 
 test("proposals: successions beyond the bound leave a request its own time", async () => {
   const { clock, queue } = proposals();
+  const { maxSuccessions } = LOOP_BOUNDS;
   const result = queue.queue(1n, new Uint8Array(1));
-  queue.takeQueue(MAX_SUCCESSIONS + 1);
-  for (let term = 1; term <= MAX_SUCCESSIONS + 5; term++) queue.succeeded(term);
+  queue.takeQueue(maxSuccessions + 1);
+  for (let term = 1; term <= maxSuccessions + 5; term++) queue.succeeded(term);
   clock.advance(100);
   queue.expire(timeouts);
   assert.equal(queue.waitingCount, 1);
@@ -190,11 +189,12 @@ test("proposals: so many entries may be applied later, and more before a revocat
       (error: Error) => error.message === busy.message,
     );
   };
+  const { maxApplyGapEntries, maxPreferredGapEntries } = LOOP_BOUNDS;
   for (const preferred of [false, true]) {
-    assert.equal(await refused("put", MAX_APPLY_GAP_ENTRIES, preferred), false);
-    assert.equal(await refused("put", MAX_APPLY_GAP_ENTRIES + 1, preferred), true);
-    assert.equal(await refused("leaseRevoke", MAX_APPLY_GAP_ENTRIES + 1, preferred), !preferred);
-    assert.equal(await refused("leaseRevoke", MAX_PREFERRED_GAP_ENTRIES + 1, preferred), true);
+    assert.equal(await refused("put", maxApplyGapEntries, preferred), false);
+    assert.equal(await refused("put", maxApplyGapEntries + 1, preferred), true);
+    assert.equal(await refused("leaseRevoke", maxApplyGapEntries + 1, preferred), !preferred);
+    assert.equal(await refused("leaseRevoke", maxPreferredGapEntries + 1, preferred), true);
   }
 });
 

@@ -47,7 +47,7 @@ export { DiscoveryError, discoverByToken } from "../src/membership/token-discove
 export { memberMetrics } from "../src/metrics/member-metrics.ts";
 export type { MetricSources } from "../src/metrics/sources.ts";
 export { PUBLISH_RETRY_MS, Publication, type PublicationParts } from "../src/publication.ts";
-export type { AnswerLimits } from "../src/reads/answer-memory.ts";
+export { type AnswerLimits, DEFAULT_ANSWER_LIMITS } from "../src/reads/answer-memory.ts";
 export { MAX_SLICE_STEPS } from "../src/reads/shared-turns.ts";
 export { SLICE_LIMITS, type SliceLimits, Slices } from "../src/reads/slices.ts";
 export { StoreRef } from "../src/reads/store-ref.ts";
@@ -61,7 +61,6 @@ export {
 export { AutoCompactor } from "../src/space/auto-compactor.ts";
 export { Compactor } from "../src/space/compactor.ts";
 export { Defragmenter } from "../src/space/defragmenter.ts";
-export { MAX_WATCHERS_AT_ONCE } from "../src/watch/change-feed.ts";
 export { WatchEvent } from "../src/watch/event.ts";
 export type { WatchLimits } from "../src/watch/limits.ts";
 export { RecentEvents } from "../src/watch/recent-events.ts";

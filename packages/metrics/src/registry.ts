@@ -42,8 +42,11 @@ export class Histogram {
 
   observe(value: number): void {
     let bucket = 0;
-    while (bucket < this.bounds.length && value > this.bounds[bucket]) bucket++;
-    this.counts[bucket]++;
+    for (const bound of this.bounds) {
+      if (!(value > bound)) break;
+      bucket++;
+    }
+    this.counts[bucket] = (this.counts[bucket] ?? 0) + 1;
     this.sum += value;
     this.count++;
   }
@@ -83,7 +86,8 @@ export class Family<M> {
 
   /** The metric for these label values, in the order of `labelNames`. */
   with(...values: string[]): M {
-    const key = values.length === 1 ? values[0] : values.join("\u0000");
+    const [only] = values;
+    const key = only !== undefined && values.length === 1 ? only : values.join("\u0000");
     const known = this.series.get(key);
     if (known !== undefined) return known.metric;
     const isFull =

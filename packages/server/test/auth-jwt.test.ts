@@ -122,6 +122,16 @@ describe("own tokens", () => {
     assert.equal(await tokens.verify(token), undefined);
   });
 
+  test("a token that is checked while the keys change is not kept", async () => {
+    const { tokens, settings } = await tokensWith("HS256", { [PRIVATE]: "x" });
+    const token = await tokens.assign("ann", 1);
+    const others = await keysOf(settings, { [PRIVATE]: "y" });
+    const checked = tokens.verify(token);
+    tokens.useKeys(others);
+    assert.ok(await checked, "it was asked before");
+    assert.deepEqual([tokens.cachedTokens, await tokens.verify(token)], [0, undefined]);
+  });
+
   test("clock skew lengthens a token's life by that much", async () => {
     const more = { ttlMs: 10_000, clockSkewMs: 5000 };
     const { tokens, clock } = await tokensWith("HS256", { [PRIVATE]: "x" }, more);

@@ -11,6 +11,7 @@ import {
   MAX_CLIENT_SNAPSHOTS,
   MAX_SNAPSHOTS_OF_ONE_CLIENT,
   MAX_WAITING_SNAPSHOTS_OF_ONE_CLIENT,
+  MIN_SNAPSHOT_PROGRESS_BYTES,
   SNAPSHOT_STALL_MS,
   snapshotStreams,
 } from "@quorate/services/testing";
@@ -32,9 +33,12 @@ class FakeCall {
   }
 
   get call(): StreamCall {
+    const buffered = () => this.bufferedBytes;
     return {
       context: { ...LOCAL_CALL, path: "", peerAddress: `${this.#client}:1` },
-      bufferedBytes: this.bufferedBytes,
+      get bufferedBytes() {
+        return buffered();
+      },
       send: (message) => {
         this.sent.push(SnapshotResponse.decode(joinMessage(message)));
         return --this.capacity > 0;
@@ -152,5 +156,26 @@ test("all places taken by clients that take nothing: theirs end in time, and tho
       String((ended as { message?: string }).message),
       /^etcdserver: snapshot made no progress for 30 s$/,
     );
+  await world.stopAll();
+});
+
+test("who takes 256 KiB in half a minute goes on, and one byte less ends it", async () => {
+  const { world, open } = await worldWithData();
+  for (const missing of [0, 1]) {
+    const call = new FakeCall(20);
+    open(call);
+    await settle(world, () => call.sent.length === 20);
+    const sentBytes = call.sent.reduce((sum, { blob }) => sum + blob.length, 0);
+    assert.ok(sentBytes > 1.2 * MIN_SNAPSHOT_PROGRESS_BYTES, `${sentBytes}`);
+    call.bufferedBytes = sentBytes - MIN_SNAPSHOT_PROGRESS_BYTES + missing;
+    await world.run(SNAPSHOT_STALL_MS);
+    if (missing === 0) {
+      assert.equal(call.ended, undefined);
+      // What was taken before counts no more.
+      call.bufferedBytes -= 100;
+      await world.run(SNAPSHOT_STALL_MS);
+    }
+    assert.match(String(call.ended), /snapshot made no progress for 30 s/);
+  }
   await world.stopAll();
 });

@@ -34,3 +34,18 @@ test("with prev_kv from a slow disk, a slice is a few events", async () => {
   await bench.run();
   assert.deepEqual(textsOf(call.read()), [`put k=last@${EVENTS + 2}<${EVENTS - 1}`]);
 });
+
+test("watches that wait for the rest of a revision hold up no other, however few are sent in a row", async () => {
+  const limits = { maxRecentEvents: 1, maxSliceEvents: 4, maxWatchersAtOnce: 1 };
+  const bench = await new WatchBench({ ...WATCH_LIMITS, ...limits }).open();
+  bench.write(Object.fromEntries(Array.from({ length: 40 }, (_, i) => [`k${i}`, "v"])));
+  bench.write({ z: "newest" });
+  await bench.run();
+  const { call } = bench.call();
+  const range = { key: fromLatin1("k"), rangeEnd: fromLatin1("l"), startRevision: 2 };
+  for (let i = 0; i < 3; i++) call.create(range);
+  await bench.run();
+  const sizes = call.read().flatMap(({ created, events }) => (created ? [] : [events.length]));
+  assert.deepEqual(sizes, [40, 40, 40]);
+  assert.deepEqual(bench.failures, []);
+});

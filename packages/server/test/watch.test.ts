@@ -4,9 +4,8 @@
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Member } from "@quorate/member";
-import { WATCH_LIMITS } from "@quorate/member";
-import { MAX_WATCHERS_AT_ONCE, RecentEvents, WatchEvent } from "@quorate/member/testing";
+import { type Member, WATCH_LIMITS } from "@quorate/member";
+import { RecentEvents, WatchEvent } from "@quorate/member/testing";
 import { fromLatin1, WatchService } from "@quorate/proto";
 import { serviceTable } from "@quorate/services";
 import { MemoryCall, revisionOf, textsOf, WatchBench } from "./support/watching.ts";
@@ -95,7 +94,7 @@ test("one event for 10,000 watches of a stream is sent in parts, in order, and o
   assert.deepEqual(textsOf(other.read()), ["put k=1@2", "put k=2@3"]);
   assert.equal(
     sentBefore,
-    MAX_WATCHERS_AT_ONCE,
+    WATCH_LIMITS.maxWatchersAtOnce,
     "the other stream's turn comes before all of the first is sent",
   );
 });

@@ -2,6 +2,7 @@
 import { loadConfig, type ServerConfig } from "@quorate/server";
 import type { SimOptions } from "./base/options.ts";
 import { urlOf } from "./peer-urls.ts";
+import { batchOpsOf } from "./step-limits.ts";
 
 /**
  * The configuration of a member, of the flags that the options come to.
@@ -42,6 +43,8 @@ export async function configOf(
     `${options.maxWals}`,
     "--backend-batch-interval",
     `${options.batchIntervalMs}ms`,
+    "--backend-batch-limit",
+    `${batchOpsOf(options)}`,
     "--compaction-batch-limit",
     `${options.compactionBatch}`,
     ...(options.quotaBytes > 0 ? ["--quota-backend-bytes", `${options.quotaBytes}`] : []),

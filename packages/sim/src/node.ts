@@ -30,7 +30,7 @@ import { answersOf } from "./peer-ports.ts";
 import { plantMisbehavior, twistOf } from "./planted/planted.ts";
 import { watchRaft } from "./raft-watch.ts";
 import type { Story } from "./report/story.ts";
-import { applyLimitsOf, memoryLimitsOf, sliceLimitsOf } from "./step-limits.ts";
+import { applyLimitsOf, boundsOf, memoryLimitsOf, sliceLimitsOf } from "./step-limits.ts";
 import { simSecrets } from "./users/secrets.ts";
 
 /** Operations of a disk that may fail by themselves. */
@@ -247,6 +247,7 @@ export class Node {
       beforeRevoke: directoryExpiry,
       applyLimits: applyLimitsOf(options),
       sliceLimits: sliceLimitsOf(options),
+      bounds: boundsOf(options),
       ...memoryLimitsOf(options),
       faults: (point) => {
         if (point === "after-snapshot-install" && started !== undefined) this.#watch(started);

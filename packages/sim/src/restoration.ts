@@ -23,6 +23,7 @@ import type { Exchanges } from "./exchanges.ts";
 import { Network } from "./network.ts";
 import { Node } from "./node.ts";
 import type { Story } from "./report/story.ts";
+import { leaseCheckOptionsOf } from "./step-limits.ts";
 
 const MEMBERS = 3;
 const SNAPSHOT_PATH = "/snapshot.db";
@@ -54,7 +55,7 @@ export class Restoration {
     this.#archive = archive;
     this.#deps = deps;
     const { scheduler, story, random, fail } = deps;
-    this.#leases = new LeaseCheck(options, () => scheduler.nowMs);
+    this.#leases = new LeaseCheck(leaseCheckOptionsOf(options), () => scheduler.nowMs);
     this.#leases.begin(archive.leases);
     const corruptionCheck = new CorruptionCheck();
     const safety = new Safety(this.#leases, corruptionCheck, () => scheduler.nowMs);

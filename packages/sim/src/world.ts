@@ -33,6 +33,7 @@ import { Registrar } from "./registrar.ts";
 import { STORY_LINES, Story } from "./report/story.ts";
 import { Restoration } from "./restoration.ts";
 import { Saboteur } from "./saboteur.ts";
+import { leaseCheckOptionsOf } from "./step-limits.ts";
 import type { StreamClients } from "./stream-clients.ts";
 import { continueAlone } from "./survivor.ts";
 import { Users } from "./users/users.ts";
@@ -94,7 +95,7 @@ export class World {
     const { scheduler } = this;
     const story = new Story(() => scheduler.nowMs, explains === false ? 0 : STORY_LINES);
     this.story = story;
-    this.leaseCheck = new LeaseCheck(options, () => scheduler.nowMs);
+    this.leaseCheck = new LeaseCheck(leaseCheckOptionsOf(options), () => scheduler.nowMs);
     this.safety = new Safety(this.leaseCheck, this.corruptionCheck, () => scheduler.nowMs);
     this.hashCheck = new HashCheck(this.safety);
     this.watchCheck = new WatchCheck(this.safety);

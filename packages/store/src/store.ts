@@ -31,6 +31,7 @@ import {
   STORAGE_VERSION,
   writeStorageVersion,
 } from "./backend/storage-version.ts";
+import type { StoreBounds } from "./bounds.ts";
 import { type EtcdSnapshot, exportEtcdFile, type Sha256 } from "./etcd-file/export.ts";
 import { Lessor } from "./lease/lessor.ts";
 import { openTables } from "./level-files/records.ts";
@@ -48,6 +49,8 @@ export interface StoreOptions {
   readonly stepKeys?: number | undefined;
   /** Changes of one batch to the backend; MAX_PENDING_OPS by default. At least 1. */
   readonly batchOps?: number | undefined;
+  /** How much is done at a time; STORE_BOUNDS by default. */
+  readonly bounds?: StoreBounds | undefined;
   /**
    * Where the store's files are, if they are LevelDB's: the index is rebuilt from them, which takes
    * a third of the time. Their checksums must have been compared before.
@@ -134,7 +137,11 @@ export class Store {
     options: StoreOptions = {},
   ): Promise<Store> {
     const path = currentDirectory(dir);
-    const backend = new Backend(await keyspaces.open(path, { create: true }), options.batchOps);
+    const backend = new Backend(
+      await keyspaces.open(path, { create: true }),
+      options.batchOps,
+      options.bounds?.pendingBytes,
+    );
     try {
       const meta = (key: Uint8Array) => backend.get(Bucket.meta, key);
       const version = readStorageVersion(meta, path);
@@ -150,13 +157,13 @@ export class Store {
         options.onProgress,
         lessor,
         liveBytes,
-        options.stepKeys,
+        options,
         tables?.records(),
       ).finally(() => tables?.close());
       const membership = await Membership.open(backend, snapshot, path);
       membership.check(position.confState, path);
       const alarms = await Alarms.open(backend, snapshot, path);
-      const auth = await AuthState.open(backend, snapshot, path);
+      const auth = await AuthState.open(backend, snapshot, path, options.bounds?.stepUsers);
       await snapshot.close();
       // Every batch with data carries the position. Without it, the log would be applied to that
       // data twice.

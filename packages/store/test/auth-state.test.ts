@@ -12,6 +12,7 @@ import {
   toUtf8,
 } from "@quorate/proto";
 import * as apply from "../src/auth/apply-auth.ts";
+import { AUTH_REQUESTS } from "../src/auth/auth-requests.ts";
 import { AuthState } from "../src/auth/auth-state.ts";
 import { decodeBase64 } from "../src/auth/base64.ts";
 import * as limits from "../src/auth/limits.ts";
@@ -23,14 +24,14 @@ import { Prng } from "./mvcc-history.ts";
 const HEADER: ResponseHeader = { clusterId: 0n, memberId: 0n, revision: 1, raftTerm: 0 };
 const HASH = toBase64(fromUtf8("$2a$04$hash"));
 
-async function world(): Promise<{
+async function world(stepUsers?: number): Promise<{
   backend: Backend;
   state: AuthState;
   reopen(): Promise<AuthState>;
 }> {
   const keyspaces = new MemoryKeyspaceOpener(new MemoryDisk());
   const backend = new Backend(await keyspaces.open("/store", { create: true }));
-  const reopen = async () => AuthState.open(backend, await backend.snapshot(), "/store");
+  const reopen = async () => AuthState.open(backend, await backend.snapshot(), "/store", stepUsers);
   return { backend, state: await reopen(), reopen };
 }
 
@@ -271,8 +272,12 @@ test("merged permissions that are kept are bounded, and a change of a role is se
     return user;
   });
   for (const user of users) assert.equal(state.permissionsOf(user).size, 10_000);
-  const first = state.permissionsOf(users[29]);
-  assert.equal(state.permissionsOf(users[29]), first);
+  const kept = users.map((user) => state.permissionsOfRoles(user.roles));
+  assert.equal(state.permissionsOfRoles(users[29]!.roles), kept[29], "the newest is kept");
+  assert.equal(state.permissionsOf(users[29]!), kept[29]);
+  // 10,001 intervals each and a bound of 200,000: nineteen stay.
+  assert.equal(state.permissionsOfRoles(users[11]!.roles), kept[11]);
+  assert.notEqual(state.permissionsOfRoles(users[10]!.roles), kept[10]);
   state.putRole("many", permissions.slice(1));
   for (const user of users) assert.equal(state.permissionsOf(user).size, 9_999);
 });
@@ -312,4 +317,150 @@ test("base64 is Go's", () => {
   for (const wrong of ["a", "ab", "abc", "ab=c", "a===", "====", "ab-_"]) {
     assert.equal(decodeBase64(wrong), undefined, wrong);
   }
+});
+
+/** All that a state says of its users and roles. */
+function shown(state: AuthState): object {
+  const { isEnabled, revision, permissionCount, notesCreations, userCount, roleCount } = state;
+  return {
+    ...{ isEnabled, revision, permissionCount, notesCreations, userCount, roleCount },
+    users: state.userNames().map((name) => [state.user(name), state.createdAt(name)]),
+    roles: state.roleNames().map((name) => [name, state.role(name)]),
+  };
+}
+
+test("each change is seen, counted, told to the observer, and there when the store is opened again", async () => {
+  const { state, reopen } = await world(2);
+  let told = 0;
+  let expected = 0;
+  const invalidated: string[] = [];
+  state.observer = {
+    changed: () => told++,
+    authenticated: () => assert.fail("nobody logs in"),
+    invalidated: (name) => invalidated.push(name),
+  };
+  const after = async (change: () => unknown) => {
+    const { revision } = state;
+    change();
+    assert.equal(told, ++expected);
+    assert.equal(state.revision, revision + 1);
+    assert.deepEqual(shown(await reopen()), shown(state));
+  };
+  const user = (name: string) => ({ user: name, role: "r" });
+  state.noteCreations();
+  for (const name of ["root", "d", "b", "c", "a"]) await after(() => add(state, name));
+  await after(() => apply.roleAdd(state, HEADER, { name: "r" }));
+  await after(() => apply.roleAdd(state, HEADER, { name: "q" }));
+  await after(() => grant(state, "r", "k", "m"));
+  await after(() => grant(state, "q", "x"));
+  for (const name of ["a", "b", "d"])
+    await after(() => apply.userGrantRole(state, HEADER, user(name)));
+  await after(() => apply.userGrantRole(state, HEADER, { user: "a", role: "q" }));
+  const mayRead = (key: string) =>
+    state.permissionsOf(state.user("a")!).covers("read", fromUtf8(key), EMPTY);
+  assert.deepEqual([mayRead("k"), mayRead("x"), mayRead("y")], [true, true, false]);
+  await after(() => grant(state, "q", "y"));
+  assert.equal(mayRead("y"), true, "what was merged before is not used");
+  await after(() =>
+    apply.roleRevokePermission(state, HEADER, {
+      role: "q",
+      key: fromUtf8("y"),
+      rangeEnd: EMPTY,
+    }),
+  );
+  assert.equal(mayRead("y"), false);
+  await after(() => apply.userRevokeRole(state, HEADER, { name: "d", role: "r" }));
+  let pauses = 0;
+  await after(() => {
+    const steps = apply.roleDelete(state, HEADER, { role: "r" });
+    while (steps.next().done !== true) {
+      pauses++;
+      assert.equal(mayRead("k"), true, "the role is there until it is gone for all");
+    }
+  });
+  assert.equal(pauses, 2, "of five users, two in a step");
+  assert.deepEqual([state.roleNames(), state.permissionCount], [["q"], 1]);
+  assert.deepEqual(
+    state.userNames().map((name) => state.user(name)!.roles),
+    [["q"], [], [], [], []],
+  );
+  assert.equal(mayRead("k"), false);
+  await after(() => apply.userDelete(state, HEADER, { name: "b" }));
+  await after(() => add(state, "b"));
+  assert.equal(state.createdAt("b"), state.revision);
+  await after(() => apply.userDelete(state, HEADER, { name: "c" }));
+  await after(() => apply.userDelete(state, HEADER, { name: "d" }));
+  assert.deepEqual(state.userNames(), ["a", "b", "root"]);
+  assert.deepEqual(invalidated, ["b", "c", "d"]);
+  apply.userGrantRole(state, HEADER, { user: "root", role: "root" });
+  expected++;
+  apply.authEnable(state, HEADER);
+  assert.equal(told, ++expected);
+  assert.deepEqual(shown(await reopen()), shown(state));
+});
+
+test("names of any order come and go", () => {
+  const random = new Prng(34);
+  const sorted = new SortedNames();
+  const model = new Set<string>();
+  for (let i = 0; i < 500; i++) {
+    const name = String.fromCharCode(97 + random.below(26));
+    if (model.delete(name)) sorted.delete(name);
+    else {
+      model.add(name);
+      sorted.add(name);
+    }
+    assert.deepEqual(sorted.list(), [...model].sort());
+    assert.equal(sorted.size, model.size);
+  }
+});
+
+const LIMITS = { maxTxnOps: 128, versionProblem: () => undefined };
+
+test("an entry's names, hashes and permissions are bounded, to the byte", () => {
+  const { authRoleAdd, authRoleGrantPermission, authUserAdd, authUserChangePassword } =
+    AUTH_REQUESTS;
+  const name = (bytes: number) => "é".repeat(bytes / 2) + "x".repeat(bytes % 2);
+  const user = (hashBytes: number, of = "u") => ({
+    name: of,
+    password: "",
+    options: undefined,
+    hashedPassword: toBase64(new Uint8Array(hashBytes)),
+  });
+  const refusedEntry = (call: () => unknown, text: RegExp) => assert.throws(call, text);
+  assert.equal(authUserAdd.check(user(256, name(limits.MAX_NAME_BYTES)), LIMITS), undefined);
+  assert.equal(authRoleAdd.check({ name: name(limits.MAX_NAME_BYTES) }, LIMITS), undefined);
+  const long = name(limits.MAX_NAME_BYTES + 1);
+  refused("TooManyRequests", () => authUserAdd.check(user(1, long), LIMITS), /bytes in a name/);
+  refused("TooManyRequests", () => authRoleAdd.check({ name: long }, LIMITS), /bytes in a name/);
+  for (const kind of [authUserAdd, authUserChangePassword]) {
+    assert.equal(kind.check(user(256), LIMITS), undefined);
+    refusedEntry(() => kind.check(user(257), LIMITS), /not base64, or too long/);
+    refusedEntry(
+      () => kind.check({ ...user(1), hashedPassword: "%" }, LIMITS),
+      /not base64, or too long/,
+    );
+    refusedEntry(() => kind.check({ ...user(1), password: "p" }, LIMITS), /a plain password/);
+  }
+  const { authenticate } = AUTH_REQUESTS;
+  const login = { name: "u", password: "", simpleToken: "abcXYZ" };
+  assert.equal(authenticate.check(login, LIMITS), undefined);
+  refusedEntry(() => authenticate.check({ ...login, password: "p" }, LIMITS), /a plain password/);
+  refusedEntry(
+    () => authenticate.check({ ...login, simpleToken: "a1" }, LIMITS),
+    /other characters than letters/,
+  );
+  const perm = (bytes: number, endBytes: number) => ({
+    name: "r",
+    perm: { permType: 0, key: new Uint8Array(bytes), rangeEnd: new Uint8Array(endBytes) },
+  });
+  const most = limits.MAX_PERMISSION_KEY_BYTES;
+  assert.equal(authRoleGrantPermission.check(perm(most, most), LIMITS), undefined);
+  assert.equal(authRoleGrantPermission.check({ name: "r", perm: undefined }, LIMITS), undefined);
+  for (const one of [perm(most + 1, 1), perm(1, most + 1)])
+    refused(
+      "TooManyRequests",
+      () => authRoleGrantPermission.check(one, LIMITS),
+      /key of a permission/,
+    );
 });

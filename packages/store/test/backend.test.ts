@@ -7,7 +7,8 @@ import { test } from "node:test";
 import { type Keyspace, SeededRandom } from "@quorate/host";
 import { MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
 import { fromLatin1, toLatin1 } from "@quorate/proto";
-import { Backend, Bucket, MAX_PENDING_BYTES, MAX_PENDING_OPS } from "../src/backend/backend.ts";
+import { Backend, Bucket, MAX_PENDING_OPS } from "../src/backend/backend.ts";
+import { STORE_BOUNDS } from "../src/bounds.ts";
 import { HeldKeyspace } from "./held-keyspace.ts";
 
 const bytes = fromLatin1;
@@ -170,7 +171,7 @@ test("the bound by count: a full batch behind one on its way says stop", async (
 
 test("the bound by bytes: large values make a batch due long before the count", async () => {
   const { backend, keyspace } = await held();
-  const value = new Uint8Array(MAX_PENDING_BYTES / 4);
+  const value = new Uint8Array(STORE_BOUNDS.pendingBytes / 4);
   for (let i = 0; i < 4; i++) {
     assert.equal(backend.isDue, false);
     backend.put(Bucket.key, bytes(`${i}`), value);

@@ -49,7 +49,7 @@ async function open(stepKeys: number): Promise<{ backend: Backend; mvcc: Mvcc }>
   );
   return {
     backend,
-    mvcc: await Mvcc.open(backend, "/store", undefined, noLeases, new LiveBytes(), stepKeys),
+    mvcc: await Mvcc.open(backend, "/store", undefined, noLeases, new LiveBytes(), { stepKeys }),
   };
 }
 

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
-import { concat, fromLatin1, toLatin1 } from "@quorate/proto";
+import { concat, crc32c, fromLatin1, toLatin1, writeU32BE } from "@quorate/proto";
 import { installReceived } from "../src/backend/directories.ts";
 import { receiveSnapshot } from "../src/receive.ts";
 import { decodeSnapshot, encodeSnapshot } from "../src/snapshot-stream.ts";
@@ -237,4 +237,88 @@ test("large states go in many frames and many batches", async () => {
   const keys: string[] = [];
   for await (const slice of received.scan({})) for (const [key] of slice) keys.push(toLatin1(key));
   assert.equal(keys.length, 40);
+});
+
+const u32 = (value: number) => {
+  const bytes = new Uint8Array(4);
+  writeU32BE(bytes, value, 0);
+  return bytes;
+};
+const recordOf = (key: string, value: Uint8Array, claimed = value.length) =>
+  concat([u32(key.length), u32(claimed), fromLatin1(key), value]);
+
+/** A stream of frames as they are given, with right checksums and the right count. */
+function streamOf(payloads: readonly Uint8Array[], count: number): Uint8Array {
+  const frames = payloads.map((payload) => {
+    const crc = u32(crc32c(0, payload));
+    return { crc, bytes: concat([u32(payload.length), payload, crc]) };
+  });
+  const rolling = frames.reduce((sum, { crc }) => crc32c(sum, crc), 0);
+  const end = concat([u32(0), u32(0), u32(count), u32(rolling)]);
+  return concat([fromLatin1("QRMSNAP1"), ...frames.map(({ bytes }) => bytes), end]);
+}
+
+test("a record that does not end with its frame is refused, however right the checksums are", async () => {
+  const good = recordOf("k", fromLatin1("value"));
+  const { keyspaces } = world();
+  const keyspace = await keyspaces.open(`${DIR}/good`, { create: true });
+  const whole = streamOf([good, concat([good, good])], 3);
+  assert.equal(
+    await decodeSnapshot(
+      pieces(whole, () => 5),
+      keyspace,
+    ),
+    whole.length,
+  );
+  for (const payload of [
+    concat([good, u32(1), u32(0).subarray(1)]),
+    concat([good, new Uint8Array(1)]),
+    recordOf("k", fromLatin1("value"), 6),
+    recordOf("k", new Uint8Array(0), 0xffffffff),
+  ]) {
+    const bytes = streamOf([good, payload], 2);
+    await assert.rejects(
+      decodeSnapshot(
+        pieces(bytes, () => 1 << 20),
+        keyspace,
+      ),
+      /a record is cut short/,
+    );
+  }
+  const tooLong = concat([fromLatin1("QRMSNAP1"), u32(2 ** 30 + 1), new Uint8Array(8)]);
+  await assert.rejects(
+    decodeSnapshot(
+      pieces(tooLong, () => 100),
+      keyspace,
+    ),
+    /is too long/,
+  );
+});
+
+test("records are written in batches of some 4 MiB, and each is told", async () => {
+  const { keyspaces } = world();
+  const keyspace = await keyspaces.open(`${DIR}/batches`, { create: true });
+  const sizes: number[] = [];
+  const { write } = keyspace;
+  keyspace.write = (batch) => {
+    sizes.push([...batch].length);
+    return write.call(keyspace, batch);
+  };
+  const mebibyte = (i: number) => recordOf(`k${i}`, new Uint8Array(1 << 20));
+  const bytes = streamOf(
+    Array.from({ length: 9 }, (_, i) => mebibyte(i)),
+    9,
+  );
+  const told: number[] = [];
+  await decodeSnapshot(
+    pieces(bytes, () => 1 << 20),
+    keyspace,
+    (read) => told.push(read),
+  );
+  assert.deepEqual(sizes, [4, 4, 1]);
+  assert.equal(told.length, 3);
+  assert.deepEqual(
+    [told.at(-1), told.every((one, i) => i === 0 || one > told[i - 1]!)],
+    [bytes.length, true],
+  );
 });

@@ -7,7 +7,7 @@
 
 import type { Random } from "@quorate/host";
 import { nameIsDnsSubdomain, nameIsPathSegment } from "../meta/names.ts";
-import { inNamespace, type KubeObject, withMetadata } from "../meta/object.ts";
+import { inNamespace, type KubeObject, withMetadata, withoutSystemFields } from "../meta/object.ts";
 import { validateObjectMeta } from "../meta/object-meta-validation.ts";
 import { ApiError, invalid } from "../meta/status.ts";
 import { generateNameConflict } from "../meta/status-errors.ts";
@@ -23,7 +23,7 @@ import type { StoreContext } from "./store-context.ts";
 /** Sets uid, creationTimestamp and a generated name. */
 export function withSystemFields({ parts }: StoreContext, object: KubeObject): KubeObject {
   const { name = "", generateName: base = "" } = object.metadata;
-  return withMetadata(object, {
+  return withMetadata(withoutSystemFields(object), {
     uid: newUid(parts.random),
     creationTimestamp: metaTime(parts.clock.wallMs()),
     name: name === "" && base !== "" ? generateName(base, parts.random) : object.metadata.name,

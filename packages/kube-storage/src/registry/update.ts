@@ -8,13 +8,7 @@
 import { CodedError } from "@quorate/proto";
 import { invalidValue } from "../meta/field-errors.ts";
 import { type NameRule, nameIsDnsSubdomain, nameIsPathSegment } from "../meta/names.ts";
-import {
-  inNamespace,
-  type KubeObject,
-  type ObjectMeta,
-  withMetadata,
-  withoutSystemFields,
-} from "../meta/object.ts";
+import { inNamespace, type KubeObject, type ObjectMeta, withMetadata } from "../meta/object.ts";
 import { validateObjectMeta, validateObjectMetaUpdate } from "../meta/object-meta-validation.ts";
 import { conflict, type FieldError, invalid } from "../meta/status.ts";
 import { generateNameConflict } from "../meta/status-errors.ts";
@@ -140,7 +134,7 @@ function deletesNow({ spec }: StoreContext, object: KubeObject, old: KubeObject)
 
 async function makeCreated(call: UpdateCall, object: KubeObject): Promise<Updated> {
   const { context, ctx, validateCreate } = call;
-  const filled = withSystemFields(context, withoutSystemFields(object));
+  const filled = withSystemFields(context, object);
   const finish = await context.spec.hooks?.beginCreate?.(ctx, filled);
   try {
     const ready = await beforeCreate(context, ctx, filled);

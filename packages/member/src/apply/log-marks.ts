@@ -31,6 +31,7 @@ export interface LogMarkLimits {
   /** Log segments and snapshot files to keep beyond need. */
   readonly maxWalFiles: number;
   readonly maxSnapshotFiles: number;
+  readonly byteMarkEveryBytes: number;
 }
 
 export interface LogMarksParts {
@@ -52,8 +53,6 @@ interface ByteMark {
   readonly index: number;
   readonly totalBytes: number;
 }
-
-const BYTE_MARK_EVERY_BYTES = 1024 * 1024;
 
 export class LogMarks {
   readonly #limits: LogMarkLimits;
@@ -78,7 +77,8 @@ export class LogMarks {
   applied(index: number, bytes: number): void {
     this.#totalBytes += bytes;
     const lastMark = this.#byteMarks[this.#byteMarks.length - 1];
-    if (lastMark === undefined || this.#totalBytes - lastMark.totalBytes >= BYTE_MARK_EVERY_BYTES) {
+    const { byteMarkEveryBytes } = this.#limits;
+    if (lastMark === undefined || this.#totalBytes - lastMark.totalBytes >= byteMarkEveryBytes) {
       this.#byteMarks.push({ index, totalBytes: this.#totalBytes });
     }
     if (this.#marking || this.#parts.receiver.isExpecting) return;

@@ -5,7 +5,7 @@
  */
 import type { Disk, KeyspaceOpener } from "@quorate/host";
 import { errorOf } from "@quorate/proto";
-import { installReceived, type Sha256, Store } from "@quorate/store";
+import { installReceived, Store, type StoreOptions } from "@quorate/store";
 import type { FaultHook } from "../loop/fault-points.ts";
 import type { Lifetime } from "../loop/lifetime.ts";
 import type { StoreRef } from "../reads/store-ref.ts";
@@ -14,12 +14,8 @@ export interface StoreExchangeParts {
   readonly disk: Disk;
   readonly keyspaces: KeyspaceOpener;
   readonly storeDir: string;
-  /** StoreOptions.sha256. */
-  readonly sha256?: (() => Sha256) | undefined;
-  /** StoreOptions.batchOps. */
-  readonly batchOps?: number | undefined;
-  /** StoreOptions.stepKeys. */
-  readonly stepKeys?: number | undefined;
+  /** What the store is opened with. */
+  readonly storeOptions: StoreOptions;
   readonly faults: FaultHook;
   readonly store: StoreRef;
   /** Ends where there is no store any more. */
@@ -71,13 +67,12 @@ export class StoreExchange {
   }
 
   async #exchange(index: number, replay: (store: Store) => Promise<void>): Promise<void> {
-    const { disk, keyspaces, storeDir, stepKeys, sha256, faults, store: ref } = this.#parts;
-    const { batchOps } = this.#parts;
+    const { disk, keyspaces, storeDir, storeOptions, faults, store: ref } = this.#parts;
     faults("before-snapshot-install");
     await ref.detach();
     await ref.current.close({ flush: false });
     installReceived(disk, storeDir, index);
-    const store = await Store.open(keyspaces, storeDir, { stepKeys, batchOps, disk, sha256 });
+    const store = await Store.open(keyspaces, storeDir, storeOptions);
     await replay(store);
     ref.attach(store);
     faults("after-snapshot-install");

@@ -22,44 +22,19 @@
  */
 import type { Clock, Logger, Timer } from "@quorate/host";
 import { CodedError, idToHex, LeaseCheckpointRequest, LeaseRevokeRequest } from "@quorate/proto";
-import {
-  type Lease,
-  type LeaseObserver,
-  MAX_CHECKPOINT_LEASES,
-  mergeSort,
-  STEP_KEYS,
-  type Steps,
-} from "@quorate/store";
+import { type Lease, type LeaseObserver, mergeSort, STEP_KEYS, type Steps } from "@quorate/store";
 import type { MemberDeps } from "../deps.ts";
 import type { Proposals } from "../loop/proposals.ts";
 import type { Reads } from "../loop/reads.ts";
 import { SharedTurns } from "../reads/shared-turns.ts";
 import { MEMBER_SHARE } from "../reads/slice-task.ts";
 import type { StoreRef } from "../reads/store-ref.ts";
+import type { LeaseBounds } from "./bounds.ts";
 import { Deadlines, type Due } from "./deadlines.ts";
 import type { CountedLease, Epoch, LeaseTime } from "./epoch.ts";
 
 /** How often what is left of long leases is noted (etcd: defaultLeaseCheckpointInterval). */
 export const LEASE_CHECKPOINT_INTERVAL_MS: number = 5 * 60_000;
-/** Expired leases that are revoked in a second as a rule (etcd: defaultLeaseRevokeRate). */
-export const MAX_REVOKES_PER_SECOND = 1000;
-/**
- * And at the most. When many leases end at one time, the locks of clients that are gone would be
- * held for minutes at the rate above; so it doubles with each look that leaves some waiting, as
- * long as the cluster keeps up, and halves again with each that does not.
- */
-export const MAX_HURRIED_REVOKES_PER_SECOND = 10_000;
-/** Revocations whose result is awaited at the most. */
-export const MAX_INFLIGHT_REVOKES = 5000;
-/** Checkpoint entries whose result is awaited at the most. */
-export const MAX_INFLIGHT_CHECKPOINTS = 8;
-/**
- * Revocations that are proposed in one turn of the event loop; the others of the same look follow
- * in the next turns.
- */
-export const MAX_REVOKES_PER_TURN = 256;
-/** Leases that are looked at in one turn, and found to be renewed meanwhile or due: some 2 ms. */
-export const MAX_LOOKS_PER_TURN = 2048;
 /** How often the leader looks for leases that are due. */
 const LOOK_PERIOD_MS = 100;
 /** A revocation that failed is tried again after this long. */
@@ -70,10 +45,10 @@ const REVOKE_RETRY_MS = 500;
  */
 const REFUSED_RETRY_MS = 3000;
 /**
- * Of the revocations of a second, so many are spread over by a new leader; the rest is left for
+ * Of the revocations of a second, this share is spread over by a new leader; the rest is left for
  * others (etcd: 3/4).
  */
-const SPREAD_PER_SECOND = (3 * MAX_REVOKES_PER_SECOND) / 4;
+const SPREAD_SHARE = 3 / 4;
 
 /** This member does not count the leases' time: it does not lead, or has not taken over yet. */
 export class NotPrimaryError extends CodedError<"NotPrimary"> {
@@ -91,6 +66,7 @@ export interface KeeperOptions {
   readonly confirmedForMs: number;
   /** How often what is left of a lease is noted in the log; undefined for never. */
   readonly checkpointIntervalMs: number | undefined;
+  readonly bounds: LeaseBounds;
 }
 
 export interface KeeperCounters {
@@ -121,7 +97,7 @@ export class LeaseKeeper implements LeaseObserver {
   #lookedMs = 0;
   /** Revocations that may begin now, and how many more in a second. */
   #allowance = 0;
-  #revokesPerSecond = MAX_REVOKES_PER_SECOND;
+  #revokesPerSecond: number;
   #inflightRevokes = 0;
   #inflightCheckpoints = 0;
 
@@ -130,6 +106,7 @@ export class LeaseKeeper implements LeaseObserver {
       throw new RangeError("confirmedForMs must be less than extendMs");
     this.#options = options;
     this.#deps = deps;
+    this.#revokesPerSecond = options.bounds.maxRevokesPerSecond;
     this.#turns = new SharedTurns(deps.clock);
   }
 
@@ -183,14 +160,13 @@ export class LeaseKeeper implements LeaseObserver {
    */
   async #promote(epoch: Epoch): Promise<void> {
     const { clock, logger } = this.#deps;
-    if (this.#epoch !== epoch) return;
     epoch.counting = true;
     await this.#turns.run(MEMBER_SHARE, this.#countAll(epoch));
     if (this.#epoch !== epoch) return;
     epoch.promoted = true;
     this.#lookedMs = clock.monotonicMs();
     this.#allowance = 0;
-    this.#revokesPerSecond = MAX_REVOKES_PER_SECOND;
+    this.#revokesPerSecond = this.#options.bounds.maxRevokesPerSecond;
     this.#timer = clock.every(LOOK_PERIOD_MS, () => this.#look(epoch));
     logger.info("counting the time of leases", { term: epoch.term, leases: epoch.leases.size });
   }
@@ -209,8 +185,9 @@ export class LeaseKeeper implements LeaseObserver {
       const remaining = lease.remainingSeconds > 0 ? lease.remainingSeconds : this.ttlOf(lease);
       this.#count(epoch, lease, clock.monotonicMs() + this.#options.extendMs + remaining * 1000);
     }
-    if (epoch.leases.size >= MAX_REVOKES_PER_SECOND)
-      yield* spread(epoch.leases, epoch.expiries, SPREAD_PER_SECOND);
+    const { maxRevokesPerSecond } = this.#options.bounds;
+    if (epoch.leases.size >= maxRevokesPerSecond)
+      yield* spread(epoch.leases, epoch.expiries, SPREAD_SHARE * maxRevokesPerSecond);
   }
 
   /** A lease's time to live in seconds. */
@@ -312,7 +289,6 @@ export class LeaseKeeper implements LeaseObserver {
   async #renewSlowly(epoch: Epoch, id: bigint, isConfirmed: boolean): Promise<number> {
     const { clock } = this.#deps;
     if (!isConfirmed) await this.#confirmed(epoch);
-    if (this.#epoch !== epoch) throw new NotPrimaryError();
     let mayBeGranted = true;
     for (;;) {
       const now = clock.monotonicMs();
@@ -407,11 +383,9 @@ export class LeaseKeeper implements LeaseObserver {
 
   #revokeExpired(epoch: Epoch, now: number): void {
     if (this.#epoch !== epoch) return;
+    const { maxInflightRevokes, maxLooksPerTurn, maxRevokesPerTurn } = this.#options.bounds;
     const due: LeaseTime[] = [];
-    const most = Math.min(
-      Math.floor(this.#allowance),
-      MAX_INFLIGHT_REVOKES - this.#inflightRevokes,
-    );
+    const most = Math.min(Math.floor(this.#allowance), maxInflightRevokes - this.#inflightRevokes);
     let looks = 0;
     let isCut = false;
     for (
@@ -419,7 +393,7 @@ export class LeaseKeeper implements LeaseObserver {
       first !== undefined && first.dueMs <= now && due.length < most;
       first = epoch.expiries.first()
     ) {
-      isCut = ++looks > MAX_LOOKS_PER_TURN || due.length >= MAX_REVOKES_PER_TURN;
+      isCut = ++looks > maxLooksPerTurn || due.length >= maxRevokesPerTurn;
       if (isCut) break;
       if (first.expiryMs > now) {
         epoch.expiries.move(first, first.expiryMs);
@@ -437,10 +411,12 @@ export class LeaseKeeper implements LeaseObserver {
 
   /** @param isBehind leases that are due are left for the next look */
   #setRate(isBehind: boolean): void {
+    const { maxHurriedRevokesPerSecond, maxInflightRevokes, maxRevokesPerSecond } =
+      this.#options.bounds;
     if (!isBehind)
-      this.#revokesPerSecond = Math.max(this.#revokesPerSecond / 2, MAX_REVOKES_PER_SECOND);
-    else if (this.#inflightRevokes < MAX_INFLIGHT_REVOKES) {
-      this.#revokesPerSecond = Math.min(this.#revokesPerSecond * 2, MAX_HURRIED_REVOKES_PER_SECOND);
+      this.#revokesPerSecond = Math.max(this.#revokesPerSecond / 2, maxRevokesPerSecond);
+    else if (this.#inflightRevokes < maxInflightRevokes) {
+      this.#revokesPerSecond = Math.min(this.#revokesPerSecond * 2, maxHurriedRevokesPerSecond);
     }
   }
 
@@ -511,15 +487,16 @@ export class LeaseKeeper implements LeaseObserver {
   }
 
   #noteRemaining(epoch: Epoch, now: number): void {
-    if (this.#inflightCheckpoints >= MAX_INFLIGHT_CHECKPOINTS) return;
+    const { maxCheckpointLeases, maxInflightCheckpoints, maxLooksPerTurn } = this.#options.bounds;
+    if (this.#inflightCheckpoints >= maxInflightCheckpoints) return;
     const checkpoints: { ID: bigint; remaining_TTL: number }[] = [];
     let looks = 0;
     for (
       let first = epoch.checkpoints.first();
       first !== undefined &&
       first.dueMs <= now &&
-      checkpoints.length < MAX_CHECKPOINT_LEASES &&
-      looks < MAX_LOOKS_PER_TURN;
+      checkpoints.length < maxCheckpointLeases &&
+      looks < maxLooksPerTurn;
       first = epoch.checkpoints.first()
     ) {
       looks++;

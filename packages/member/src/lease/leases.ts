@@ -20,6 +20,7 @@ import type { Reads } from "../loop/reads.ts";
 import { MEMBER_SHARE } from "../reads/slice-task.ts";
 import type { Slices } from "../reads/slices.ts";
 import type { StoreRef } from "../reads/store-ref.ts";
+import type { LeaseBounds } from "./bounds.ts";
 import type { CountedLease } from "./epoch.ts";
 import { type LeaseKeeper, NotPrimaryError } from "./keeper.ts";
 import { decodeInternal, encodeInternal, sortedKeys } from "./long-responses.ts";
@@ -43,6 +44,7 @@ export interface LeasesDeps {
   readonly reads: Reads;
   /** Users and roles. */
   readonly authority: Authority;
+  readonly bounds: LeaseBounds;
 }
 
 /** A stream of keep-alives, which lasts as long as its client. */
@@ -58,8 +60,8 @@ export class Leases {
 
   constructor(deps: LeasesDeps) {
     this.#deps = deps;
-    const { clock, call, leader } = deps;
-    this.#batches = new RenewBatches({ clock, call, leader, timeoutMs: CALL_TIMEOUT_MS });
+    const { clock, call, leader, bounds } = deps;
+    this.#batches = new RenewBatches({ clock, call, leader, bounds, timeoutMs: CALL_TIMEOUT_MS });
   }
 
   /**

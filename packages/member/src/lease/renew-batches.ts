@@ -9,6 +9,7 @@ import type { Clock } from "@quorate/host";
 import { errorOf } from "@quorate/proto";
 import type { PeerCall } from "@quorate/transport";
 import type { LeaderView } from "../loop/leader-view.ts";
+import type { LeaseBounds } from "./bounds.ts";
 
 export const RENEW_PATH = "/leases";
 /**
@@ -16,12 +17,8 @@ export const RENEW_PATH = "/leases";
  * revoked.
  */
 export const RETRY = -1;
-/** Leases in one request. */
+/** Leases in one request that a member takes. */
 export const MAX_BATCH_LEASES = 4096;
-/** Requests on their way at a time. */
-export const MAX_INFLIGHT_BATCHES = 4;
-/** Renewals that wait for a request of theirs. */
-export const MAX_WAITING_RENEWALS = 200_000;
 const WORD_BYTES = 8;
 
 interface Waiting {
@@ -34,6 +31,7 @@ export interface RenewBatchesDeps {
   readonly call: PeerCall;
   readonly leader: Pick<LeaderView, "peerUrls">;
   readonly timeoutMs: number;
+  readonly bounds: LeaseBounds;
 }
 
 export class RenewBatches {
@@ -51,7 +49,8 @@ export class RenewBatches {
    * lost. @throws EtcdError TooManyRequests
    */
   renew(id: bigint): Promise<number> {
-    if (this.#waiting.length >= MAX_WAITING_RENEWALS) throw errorOf("TooManyRequests");
+    if (this.#waiting.length >= this.#deps.bounds.maxWaitingRenewals)
+      throw errorOf("TooManyRequests");
     return new Promise((resolve) => {
       this.#waiting.push({ id, resolve });
       if (this.#isTurnSet) return;
@@ -64,8 +63,9 @@ export class RenewBatches {
   }
 
   #sendAll(): void {
-    while (this.#waiting.length > 0 && this.#inflight < MAX_INFLIGHT_BATCHES) {
-      const batch = this.#waiting.splice(0, MAX_BATCH_LEASES);
+    const { maxBatchLeases, maxInflightBatches } = this.#deps.bounds;
+    while (this.#waiting.length > 0 && this.#inflight < maxInflightBatches) {
+      const batch = this.#waiting.splice(0, maxBatchLeases);
       this.#inflight++;
       this.#send(batch).then((answers) => {
         this.#inflight--;

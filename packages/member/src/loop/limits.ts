@@ -1,28 +1,69 @@
 /** Bounds of a member's queues and of its log in memory; docs/reference/limits.md lists them. */
+import type { RaftConfig } from "@quorate/raft";
 import type { Budgets } from "../config/budgets.ts";
 
+/** Proposals in one message that a member takes from another. */
 export const MAX_WAITING_PROPOSALS = 20_000;
-export const MAX_WAITING_READS = 100_000;
 export const READ_RETRY_MS = 500;
-/**
- * Committed entries that are not applied yet, beyond which new proposals are refused (etcd:
- * maxGapBetweenApplyAndCommitIndex).
- */
-export const MAX_APPLY_GAP_ENTRIES = 5000;
-/** The same for the revocation of leases, if the feature gate PriorityRequest is on. */
-export const MAX_PREFERRED_GAP_ENTRIES = 10_000;
+
+/** What the loop takes at a time, and lets wait. */
+export interface LoopBounds {
+  readonly maxWaitingProposals: number;
+  readonly maxWaitingReads: number;
+  /**
+   * Committed entries that are not applied yet, beyond which new proposals are refused (etcd:
+   * maxGapBetweenApplyAndCommitIndex).
+   */
+  readonly maxApplyGapEntries: number;
+  /** The same for the revocation of leases, if the feature gate PriorityRequest is on. */
+  readonly maxPreferredGapEntries: number;
+  /** Payload bytes that go into Raft as one append; a batch above it is split. */
+  readonly maxBatchBytes: number;
+  /**
+   * Payload bytes that go into Raft in one turn, and one batch more: to write them and their
+   * checksums takes some milliseconds.
+   */
+  readonly maxTurnBytes: number;
+  /** Successions that wait for their time; a request of one more waits for its own. */
+  readonly maxSuccessions: number;
+  /** Readys handled before the event loop gets its turn back. */
+  readonly maxReadysPerTurn: number;
+  /** Of how many bytes of applied entries one has its place noted: the bounds in bytes are so exact. */
+  readonly byteMarkEveryBytes: number;
+  /** Snapshot files that are kept. */
+  readonly maxSnapshotFiles: number;
+}
+
+export const LOOP_BOUNDS: LoopBounds = {
+  maxWaitingProposals: MAX_WAITING_PROPOSALS,
+  maxWaitingReads: 100_000,
+  maxApplyGapEntries: 5000,
+  maxPreferredGapEntries: 10_000,
+  maxBatchBytes: 1024 * 1024,
+  maxTurnBytes: 4 * 1024 * 1024,
+  maxSuccessions: 16,
+  maxReadysPerTurn: 8,
+  byteMarkEveryBytes: 1024 * 1024,
+  maxSnapshotFiles: 5,
+};
 
 /** Raft's own bounds (packages/raft/src/interface.ts says what they mean). */
-export const RAFT_LIMITS = {
+export type RaftBounds = Pick<
+  RaftConfig,
+  | "maxMessageBytes"
+  | "maxInflightMessages"
+  | "maxInflightBytes"
+  | "maxCommittedBytesPerReady"
+  | "maxPendingReads"
+>;
+
+export const RAFT_BOUNDS: RaftBounds = {
   maxMessageBytes: 512 * 1024,
   maxInflightMessages: 512,
   maxInflightBytes: 64 * 1024 * 1024,
   maxCommittedBytesPerReady: 4 * 1024 * 1024,
   maxPendingReads: 10_000,
-} as const;
-
-/** Snapshot files that are kept. */
-export const MAX_SNAPSHOT_FILES = 5;
+};
 
 /** What proposals and the log may take of the memory, in bytes. */
 export interface LogMemory {

@@ -29,14 +29,13 @@ import type { MemberMetrics } from "../metrics/member-metrics.ts";
 import type { FaultHook } from "./fault-points.ts";
 import type { LeaderView } from "./leader-view.ts";
 import type { Lifetime } from "./lifetime.ts";
+import type { LoopBounds } from "./limits.ts";
 import type { LoopTurns, Standstill } from "./loop-turns.ts";
 import type { Proposals } from "./proposals.ts";
 import type { Reads } from "./reads.ts";
 import type { Timeouts } from "./timeouts.ts";
 import type { UnwrittenCommit } from "./unwritten-commit.ts";
 
-/** Readys handled before the event loop gets its turn back. */
-const MAX_READYS_PER_TURN = 8;
 /**
  * A single entry is synced by a blocking call if the last sync took no longer than this: with
  * nothing else to do meanwhile it saves the way to another thread and back, a third of what one
@@ -48,6 +47,7 @@ const MAX_BLOCKING_SYNC_MS = 1;
 export interface LoopParts {
   /** Milliseconds between two ticks. */
   readonly tickMs: number;
+  readonly bounds: LoopBounds;
   readonly raft: Raft;
   readonly turns: LoopTurns;
   readonly lifetime: Lifetime;
@@ -122,12 +122,12 @@ export class MemberLoop {
   }
 
   readonly #turn = (): void => {
-    const { proposals, reads, raft, applier, standstill, turns } = this.#parts;
+    const { proposals, reads, raft, applier, standstill, turns, bounds } = this.#parts;
     this.#sliceStartMs = undefined;
     if (proposals.handIn()) turns.wake();
     reads.startRound(raft);
     for (let i = 0; this.#canProceed(); i++) {
-      if (i === MAX_READYS_PER_TURN) {
+      if (i === bounds.maxReadysPerTurn) {
         turns.wake();
         return;
       }

@@ -11,8 +11,9 @@
  * it is waited for an election timeout more, and ends with an error that leaves its outcome open.
  * It is not proposed again: then it could be applied twice.
  *
- * Bounds: `maxWaiting` requests and `maxQueuedBytes` of payload that Raft has not taken yet (no
- * leader), and MAX_APPLY_GAP_ENTRIES that are committed and not applied. Beyond, TooManyRequests.
+ * Bounds: `maxWaitingProposals` requests and `maxQueuedBytes` of payload that Raft has not taken
+ * yet (no leader), and `maxApplyGapEntries` that are committed and not applied. Beyond,
+ * TooManyRequests.
  */
 import type { Clock } from "@quorate/host";
 import { type ErrorName, errorOf, InternalRaftRequest } from "@quorate/proto";
@@ -28,17 +29,9 @@ import {
 } from "@quorate/store";
 import { type Identity, memberIdentity } from "../identity/caller.ts";
 import type { StoreRef } from "../reads/store-ref.ts";
-import { MAX_APPLY_GAP_ENTRIES, MAX_PREFERRED_GAP_ENTRIES } from "./limits.ts";
+import type { LoopBounds } from "./limits.ts";
 import type { LoopTurns } from "./loop-turns.ts";
 import type { Timeouts } from "./timeouts.ts";
-
-/** Payload bytes that go into Raft as one append; a batch above it is split. */
-const MAX_BATCH_BYTES = 1024 * 1024;
-/**
- * Payload bytes that go into Raft in one turn, and one batch more: to write them and their
- * checksums takes some milliseconds.
- */
-const MAX_TURN_BYTES = 4 * 1024 * 1024;
 
 /** One request that waits for its result. */
 interface Waiter {
@@ -56,11 +49,8 @@ interface Succession {
   readonly dueMs: number;
 }
 
-/** Successions that wait for their time; a request of one more waits for its own. */
-export const MAX_SUCCESSIONS = 16;
-
 export interface ProposalOptions {
-  readonly maxWaiting: number;
+  readonly bounds: LoopBounds;
   readonly maxQueuedBytes: number;
   readonly timeoutMs: number;
   /**
@@ -149,8 +139,9 @@ export class Proposals {
   }
 
   #maxGap(kind: RequestKind): number {
-    const isPreferred = this.#options.areRevokesPreferred && kind === "leaseRevoke";
-    return isPreferred ? MAX_PREFERRED_GAP_ENTRIES : MAX_APPLY_GAP_ENTRIES;
+    const { areRevokesPreferred, bounds } = this.#options;
+    const isPreferred = areRevokesPreferred && kind === "leaseRevoke";
+    return isPreferred ? bounds.maxPreferredGapEntries : bounds.maxApplyGapEntries;
   }
 
   /**
@@ -186,7 +177,7 @@ export class Proposals {
   queue(id: bigint, payload: Uint8Array): Promise<AppliedEntry> {
     if (this.#closed !== undefined) return Promise.reject(this.#closed);
     if (
-      this.#waiting.size >= this.#options.maxWaiting ||
+      this.#waiting.size >= this.#options.bounds.maxWaitingProposals ||
       this.#queuedBytes + payload.length > this.#options.maxQueuedBytes
     ) {
       return Promise.reject(errorOf("TooManyRequests"));
@@ -224,11 +215,12 @@ export class Proposals {
   handIn(): boolean {
     const { raft } = this.#parts;
     if (this.#queue.length === 0 || raft.leader === 0n) return false;
+    const { maxBatchBytes, maxTurnBytes } = this.#options.bounds;
     const queue = this.takeQueue(raft.term);
     let start = 0;
     let takenBytes = 0;
     while (start < queue.length) {
-      if (takenBytes >= MAX_TURN_BYTES) {
+      if (takenBytes >= maxTurnBytes) {
         this.putBack(queue.slice(start));
         return true;
       }
@@ -236,7 +228,7 @@ export class Proposals {
       let bytes = 0;
       for (
         ;
-        end < queue.length && (end === start || bytes + queue[end].length <= MAX_BATCH_BYTES);
+        end < queue.length && (end === start || bytes + queue[end].length <= maxBatchBytes);
         end++
       )
         bytes += queue[end].length;
@@ -288,7 +280,8 @@ export class Proposals {
   succeeded(term: number): void {
     if (term <= this.#appliedTerm) return;
     this.#appliedTerm = term;
-    if (this.#waiting.size === 0 || this.#successions.length === MAX_SUCCESSIONS) return;
+    const { maxSuccessions } = this.#options.bounds;
+    if (this.#waiting.size === 0 || this.#successions.length === maxSuccessions) return;
     const dueMs = this.#parts.clock.monotonicMs() + this.#options.successionMs;
     this.#successions.push({ term, dueMs });
   }

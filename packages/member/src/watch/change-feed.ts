@@ -28,8 +28,6 @@ import type { StreamFeed, StreamWatcher, WatchStream } from "./watch-stream.ts";
 import { WatcherGroup } from "./watcher-group.ts";
 
 const EVENTS_BETWEEN_LOOKS = 8;
-/** Watchers of one stream whose events are sent in a row. */
-export const MAX_WATCHERS_AT_ONCE = 256;
 /** Watchers of all streams whose events are sent before a look at the time. */
 const WATCHERS_BETWEEN_LOOKS = 64;
 
@@ -236,7 +234,7 @@ export class ChangeFeed implements StreamFeed {
     let watchers = 0;
     for (let i = 0; i < touched.length; i++) {
       const stream = touched[i];
-      watchers += Math.max(1, stream.flush(MAX_WATCHERS_AT_ONCE));
+      watchers += Math.max(1, stream.flush(this.#parts.limits.maxWatchersAtOnce));
       if (stream.isTouched) touched.push(stream);
       if (watchers < WATCHERS_BETWEEN_LOOKS) continue;
       watchers = 0;

@@ -26,6 +26,8 @@ export interface WatchLimits {
    * reaches it is finished.
    */
   readonly maxSliceEvents: number;
+  /** Watchers of one stream whose events are sent in a row. */
+  readonly maxWatchersAtOnce: number;
   /**
    * What watches cost by themselves, with their keys: of all clients, of one. A watch beyond is
    * cancelled as it is made.
@@ -54,6 +56,7 @@ export const WATCH_LIMITS: WatchLimits = {
   maxRecentEvents: 16_384,
   maxRecentBytes: 16 * MIB,
   maxSliceEvents: 10_000,
+  maxWatchersAtOnce: 256,
   maxWatchesTotalBytes: 96 * MIB,
   maxWatchesClientBytes: 48 * MIB,
   maxContestTotalBytes: 48 * MIB,

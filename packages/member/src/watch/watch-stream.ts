@@ -398,19 +398,16 @@ export class WatchStream {
    * @param maxWatchers those beyond keep their queues, and `isTouched` stays true
    */
   flush(maxWatchers: number = Number.POSITIVE_INFINITY): number {
-    const ready = this.#ready;
-    const count = Math.min(ready.length, maxWatchers);
+    const held: StreamWatcher[] = [];
+    const now: StreamWatcher[] = [];
+    const later: StreamWatcher[] = [];
+    for (const watcher of this.#ready)
+      (isHeld(watcher) ? held : now.length < maxWatchers ? now : later).push(watcher);
     this.#isTouched = false;
-    if (count > 0) {
-      const held: StreamWatcher[] = [];
-      this.#ready = ready.slice(count);
-      for (let i = 0; i < count; i++) {
-        const watcher = ready[i];
+    if (now.length > 0 || held.length > 0) {
+      this.#ready = later;
+      for (const watcher of now) {
         const { queue } = watcher;
-        if (queue !== undefined && watcher.place?.openRevision === queue.last.main) {
-          held.push(watcher);
-          continue;
-        }
         watcher.isReady = false;
         watcher.queue = undefined;
         this.#queuedBytes -= watcher.queuedBytes;
@@ -424,7 +421,7 @@ export class WatchStream {
       if (!this.#isTouched && held.length > 0) this.#feed.heldBack(this);
     }
     this.#unpark();
-    return count;
+    return now.length;
   }
 
   /** Sends events of one watcher in as many responses as it takes. */
@@ -510,4 +507,9 @@ function costOf({ key, rangeEnd }: WatchCreateRequest): number {
  */
 function readThrough(watcher: StreamWatcher, last: number): number {
   return Math.max(last, watcher.caughtUpAt, watcher.place?.readThrough ?? 0);
+}
+
+/** A revision that is being read for the watcher is at the end of its queue: it is not cut. */
+function isHeld({ queue, place }: StreamWatcher): boolean {
+  return queue !== undefined && place?.openRevision === queue.last.main;
 }

@@ -35,6 +35,7 @@ export const TIGHT: WatchLimits = {
   maxRecentEvents: 8,
   maxRecentBytes: 2000,
   maxSliceEvents: 5,
+  maxWatchersAtOnce: 1,
   maxWatchesTotalBytes: 100_000_000,
   maxWatchesClientBytes: 100_000_000,
   maxContestTotalBytes: 100_000_000,

@@ -21,6 +21,7 @@ export function drawLater(seed: number, theme: Theme, network: boolean) {
     ...drawRangeStreams(seed, theme),
     electionAdvance: belowOf("election advance", 4) === 0,
     smallBounds: belowOf("small bounds", 6) === 0,
+    smallSteps: belowOf("short steps", 4) === 0,
     longDeafness: belowOf("long deafness", 2) === 0,
     logStalls: belowOf("log stalls", 3) === 0,
     // By --set alone: a run with front-ends is another one than the seed's without.

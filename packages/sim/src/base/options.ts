@@ -12,6 +12,7 @@ import {
   LEASE_RUN_PACE,
   LEASE_RUNS,
   RAFT_RUNS,
+  SLOW_RUNS,
   type Theme,
 } from "./themes.ts";
 
@@ -161,6 +162,8 @@ export interface SimOptions {
   readonly electionAdvance: boolean;
   /** Proposals, the log in memory and watches may take little memory. */
   readonly smallBounds: boolean;
+  /** Members do little at a time, and let little wait: batches, steps, messages in flight. */
+  readonly smallSteps: boolean;
   /** A leader that hands over may hear nothing for longer than an election timeout. */
   readonly longDeafness: boolean;
   /** Whether what reads the members' logs stops now and then. */
@@ -301,7 +304,7 @@ function drawStreams(one: One, tightBytes: number) {
 /** What was drawn, as the run's theme changes it. */
 function themed(drawn: SimOptions): SimOptions {
   const { theme, corruptCheckMs, compactHashCheckMs, archiveEveryMs } = drawn;
-  const { hostileEveryMs, poisonEveryMs } = drawn;
+  const { hostileEveryMs, poisonEveryMs, sabotageEveryMs } = drawn;
   if (theme === "handovers") return { ...drawn, ...HANDOVER_RUNS };
   if (theme === "raft")
     return {
@@ -312,25 +315,26 @@ function themed(drawn: SimOptions): SimOptions {
       compactHashCheckMs: 0,
       sabotageEveryMs: 0,
     };
-  if (theme !== "leases") return drawn;
+  if (theme !== "leases" && theme !== "slow") return drawn;
   return {
     ...drawn,
-    ...LEASE_RUNS,
+    ...(theme === "leases" ? LEASE_RUNS : SLOW_RUNS),
     corruptCheckMs: LEASE_RUN_PACE * corruptCheckMs,
     compactHashCheckMs: LEASE_RUN_PACE * compactHashCheckMs,
     archiveEveryMs: LEASE_RUN_PACE * archiveEveryMs,
     hostileEveryMs: LEASE_RUN_PACE * hostileEveryMs,
     poisonEveryMs: LEASE_RUN_PACE * poisonEveryMs,
+    sabotageEveryMs: LEASE_RUN_PACE * sabotageEveryMs,
   };
 }
 
 /**
- * Themes that came later, for three seeds in ten: from a stream of its own, so that the other seeds
+ * Themes that came later, for seven seeds in twenty: from a stream of its own, so that the other seeds
  * draw what they drew before.
  */
 function rareTheme(seed: number): Theme | undefined {
   const place = new SeededRandom(BigInt(seed)).fork("rare themes").below(20);
-  return (["raft", "raft", "raft", "handovers", "handovers", "leases"] as const)[place];
+  return (["raft", "raft", "raft", "handovers", "handovers", "leases", "slow"] as const)[place];
 }
 
 /**
@@ -344,11 +348,11 @@ function sabotageOf({
   sabotageEveryMs,
 }: SimOptions): Partial<SimOptions> {
   if (sabotageEveryMs === 0) return {};
-  if (members < 3 || theme !== "mixed") return { sabotageEveryMs: 0 };
+  if (members < 3 || (theme !== "mixed" && theme !== "slow")) return { sabotageEveryMs: 0 };
   return {
     catchUpEntries: 5000,
     snapshotCount: 1_000_000,
-    corruptCheckMs: corruptCheckMs === 0 ? 1000 : corruptCheckMs,
+    corruptCheckMs: corruptCheckMs === 0 ? (theme === "slow" ? 20_000 : 1000) : corruptCheckMs,
   };
 }
 

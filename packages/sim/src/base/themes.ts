@@ -5,9 +5,11 @@ import type { FaultKind } from "./fault-kinds.ts";
  * Mixed: all kinds by chance. Snapshots: members fall far behind, and crash while they are helped
  * up. Leases: long ones, outliving their leaders, in runs of a quarter of an hour. Handovers: short
  * leases, renewed at leaders that do not know yet that they lead no more. Raft: the log alone, in a
- * hurry: elections, changes of the membership and transfers, without watches and leases.
+ * hurry: elections, changes of the membership and transfers, without watches and leases. Slow: five
+ * minutes between distant sites, where cuts, pauses and syncs last longer than what members wait for.
  */
-export type Theme = "mixed" | "snapshots" | "leases" | "handovers" | "raft";
+export const THEMES = ["mixed", "snapshots", "leases", "handovers", "raft", "slow"] as const;
+export type Theme = (typeof THEMES)[number];
 
 /** Of runs about snapshots: how often each fault is chosen, against the others. */
 const SNAPSHOT_FAULTS: Partial<Record<FaultKind, number>> = {
@@ -138,10 +140,53 @@ const RAFT_FAULTS: Partial<Record<FaultKind, number>> = {
   allPowerLoss: 1,
 };
 
+/**
+ * An election timeout is 10 s, so a cut lasts up to 200 s: beyond almost all that members wait for
+ * (docs/internals/timers.md).
+ */
+export const SLOW_RUNS = {
+  members: 3,
+  clients: 2,
+  thinkMs: 2000,
+  valueBytes: 600,
+  faultPhaseMs: 300_000,
+  heartbeatMs: 1000,
+  electionMs: 10_000,
+  faultEveryMs: 20_000,
+  maxDownMs: 60_000,
+  clientTimeoutMs: 10_000,
+  watchers: 1,
+  progressNotifyMs: 20_000,
+  leaseClients: 2,
+  leaseTtlSeconds: 60,
+  batchIntervalMs: 1000,
+  slowSyncMs: 15_000,
+  operatorEveryMs: 20_000,
+  membershipEveryMs: 40_000,
+  replaceEveryMs: 0,
+  maxMembers: 5,
+};
+
+const SLOW_FAULTS: Partial<Record<FaultKind, number>> = {
+  isolate: 4,
+  stallLink: 3,
+  stallAll: 1,
+  pause: 3,
+  slowDisk: 3,
+  oneWay: 2,
+  deaf: 1,
+  mute: 1,
+  kill: 2,
+  powerLoss: 1,
+  crashInstall: 1,
+  moveLeader: 1,
+};
+
 /** What the faults of a theme are, where its runs do not draw them. */
 export const FAULTS_OF: Partial<Record<Theme, Partial<Record<FaultKind, number>>>> = {
   snapshots: SNAPSHOT_FAULTS,
   leases: LEASE_FAULTS,
   handovers: HANDOVER_FAULTS,
   raft: RAFT_FAULTS,
+  slow: SLOW_FAULTS,
 };

@@ -50,6 +50,8 @@ export interface LeaseCheckOptions {
   readonly electionMs: number;
   /** The most by which a clock runs fast or slow, as a share. */
   readonly drift: number;
+  /** From so many leases on, a new leader spreads their ends. */
+  readonly maxRevokesPerSecond: number;
 }
 
 export class LeaseCheck {
@@ -232,9 +234,16 @@ export class LeaseCheck {
         `the lease ${id} is said to have ${remainingMs} ms left, and is promised for ${leastMs.toFixed(3)} ms more`,
       );
     }
-    const mostMs = life.ttlMs + this.#options.electionMs + 1000;
+    const mostMs = life.ttlMs + this.#options.electionMs + 1000 + this.#spreadMs;
     if (remainingMs > mostMs)
       violate("LEASE-3", `the lease ${id} of ${life.ttlMs} ms has ${remainingMs} ms left`);
+  }
+
+  /** What a new leader may put the end of a lease off by, so that not all end at one time. */
+  get #spreadMs(): number {
+    const { maxRevokesPerSecond } = this.#options;
+    const { size } = this.#lives;
+    return size < maxRevokesPerSecond ? 0 : (1000 * size) / (0.75 * maxRevokesPerSecond);
   }
 
   /** A response reported that a lease, whose grant was acknowledged before, does not exist. */

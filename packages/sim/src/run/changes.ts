@@ -5,6 +5,7 @@
 import { defined } from "@quorate/proto";
 import { FAULT_KINDS, type FaultKind } from "../base/fault-kinds.ts";
 import { type Changes, optionsOf } from "../base/options.ts";
+import { THEMES } from "../base/themes.ts";
 import type { PlantedBug } from "../planted/planted.ts";
 
 /** Reads --set and --without. Throws an Error that names what there is. */
@@ -18,6 +19,10 @@ export function parseChanges(
   for (const one of set) {
     const [name, text] = one.split("=");
     const known = sample[name];
+    if (name === "theme" && (THEMES as readonly string[]).includes(text)) {
+      values[name] = text;
+      continue;
+    }
     if (
       text === undefined ||
       (typeof known !== "number" && typeof known !== "boolean") ||
@@ -26,7 +31,10 @@ export function parseChanges(
       const names = Object.keys(sample).filter(
         (key) => ["number", "boolean"].includes(typeof sample[key]) && key !== "seed",
       );
-      throw new Error(`--set ${one}: it is name=value, with one of ${names.join(", ")}`);
+      const themes = `theme (${THEMES.join(", ")})`;
+      throw new Error(
+        `--set ${one}: it is name=value, with ${themes} or one of ${names.join(", ")}`,
+      );
     }
     values[name] = typeof known === "boolean" ? text === "true" : Number(text);
     if (Number.isNaN(values[name])) throw new Error(`--set ${one}: ${text} is no number`);

@@ -86,6 +86,7 @@ const CALM: Omit<SimOptions, "seed" | "faults" | "bug" | "thinkMs" | "faultPhase
   streamEveryMs: 0,
   electionAdvance: false,
   smallBounds: false,
+  smallSteps: false,
   longDeafness: false,
   logStalls: false,
   usersEveryMs: 0,

@@ -52,9 +52,6 @@ export interface HeaderResponse {
 /** What every request returns: the header, which the caller has made. */
 type Header = ResponseHeader;
 
-/** Users whose roles are looked at in one step. */
-const STEP_USERS = 128;
-
 /** @throws EtcdError RootUserNotExist, RootRoleNotExist */
 export function authEnable(state: AuthState, header: Header): HeaderResponse {
   if (state.isEnabled) return { header };
@@ -226,7 +223,7 @@ export function* roleDelete(
       state.stageUser(user);
       changed.push(user);
     }
-    if (++looked % STEP_USERS === 0) yield;
+    if (++looked % state.stepUsers === 0) yield;
   }
   state.commitStaged(changed);
   state.deleteRole(role);

@@ -19,6 +19,7 @@
 import { authpb, fromUtf8, readU64BE, toUtf8, WireError, writeU64BE } from "@quorate/proto";
 import { type Backend, type BackendSnapshot, Bucket } from "../backend/backend.ts";
 import { StoreDamageError } from "../backend/errors.ts";
+import { STORE_BOUNDS } from "../bounds.ts";
 import { MAX_CACHED_INTERVALS } from "./limits.ts";
 import { SortedNames } from "./names.ts";
 import { PermissionSet } from "./permission-set.ts";
@@ -77,13 +78,26 @@ export class AuthState {
   /** The same by user. */
   readonly #sets = new Map<User, PermissionSet>();
 
-  private constructor(backend: Backend) {
+  /** StoreBounds.stepUsers. */
+  readonly stepUsers: number;
+
+  private constructor(backend: Backend, stepUsers: number) {
     this.#backend = backend;
+    this.stepUsers = stepUsers;
   }
 
-  /** Reads users and roles as of a snapshot. @param path the store's directory, for error texts */
-  static async open(backend: Backend, snapshot: BackendSnapshot, path: string): Promise<AuthState> {
-    const state = new AuthState(backend);
+  /**
+   * Reads users and roles as of a snapshot.
+   * @param path the store's directory, for error texts
+   * @param stepUsers StoreBounds.stepUsers
+   */
+  static async open(
+    backend: Backend,
+    snapshot: BackendSnapshot,
+    path: string,
+    stepUsers: number = STORE_BOUNDS.stepUsers,
+  ): Promise<AuthState> {
+    const state = new AuthState(backend, stepUsers);
     state.#isEnabled = isOn(backend.get(Bucket.auth, AUTH_ENABLED));
     state.#hasTokenRoles = isOn(backend.get(Bucket.auth, TOKEN_ROLES));
     state.#notesCreations = isOn(backend.get(Bucket.auth, USER_CREATIONS));

@@ -30,6 +30,7 @@
  */
 import type { Keyspace, KeyspaceRecord, KeyspaceSnapshot, KeyspaceWrite } from "@quorate/host";
 import { fromLatin1, toLatin1 } from "@quorate/proto";
+import { STORE_BOUNDS } from "../bounds.ts";
 import type { TableFiles } from "../level-files/records.ts";
 import { assert } from "./invariants.ts";
 
@@ -50,10 +51,6 @@ export type Bucket = (typeof Bucket)[keyof typeof Bucket];
 
 /** A batch is written after this many changes at the latest (etcd's default batch limit). */
 export const MAX_PENDING_OPS = 10_000;
-/**
- * A batch is written after this many bytes at the latest: large values reach it before the count.
- */
-export const MAX_PENDING_BYTES = 64 * 1024 * 1024;
 
 function fullKey(bucket: Bucket, key: Uint8Array): string {
   return String.fromCharCode(bucket) + toLatin1(key);
@@ -150,6 +147,7 @@ export class BackendSnapshot {
 export class Backend {
   readonly #keyspace: Keyspace;
   readonly #batchOps: number;
+  readonly #pendingBytes: number;
   #active = new ChangeSet();
   #flushing: ChangeSet | undefined;
   /** The changes of the entry that is being applied in several turns. */
@@ -167,10 +165,18 @@ export class Backend {
   revisionNow: () => number = () => 0;
   #writtenRevision = 0;
 
-  /** @param batchOps a batch is due after so many changes; at least 1 */
-  constructor(keyspace: Keyspace, batchOps: number = MAX_PENDING_OPS) {
+  /**
+   * @param batchOps a batch is due after so many changes; at least 1
+   * @param pendingBytes StoreBounds.pendingBytes
+   */
+  constructor(
+    keyspace: Keyspace,
+    batchOps: number = MAX_PENDING_OPS,
+    pendingBytes: number = STORE_BOUNDS.pendingBytes,
+  ) {
     this.#keyspace = keyspace;
     this.#batchOps = batchOps;
+    this.#pendingBytes = pendingBytes;
   }
 
   /** Changes that are not being written yet. */
@@ -202,13 +208,13 @@ export class Backend {
   get isBusy(): boolean {
     return (
       this.#flushing !== undefined &&
-      (this.#active.ops * 2 >= this.#batchOps || this.#active.sizeBytes * 2 >= MAX_PENDING_BYTES)
+      (this.#active.ops * 2 >= this.#batchOps || this.#active.sizeBytes * 2 >= this.#pendingBytes)
     );
   }
 
   /** True when the collected changes have reached the bound of a batch. */
   get isDue(): boolean {
-    return this.#active.ops >= this.#batchOps || this.#active.sizeBytes >= MAX_PENDING_BYTES;
+    return this.#active.ops >= this.#batchOps || this.#active.sizeBytes >= this.#pendingBytes;
   }
 
   /**

@@ -19,12 +19,6 @@ export type Steps<T> = Generator<undefined, T, undefined>;
 
 /** Maximum keys of the index that one step visits: some 0.1 ms. */
 export const STEP_KEYS = 1024;
-/** Maximum records that one step reads from the store: some 0.5 ms. */
-export const STEP_RECORDS = 32;
-/** Maximum records that one step takes from memory: some 0.2 ms. */
-export const STEP_MEMORY_RECORDS = 256;
-/** A step ends after this many bytes of records, whatever their number. */
-export const STEP_BYTES: number = 256 << 10;
 
 /** Runs `steps` to the end without a pause and returns the result. @throws what the steps throw */
 export function runSteps<T>(steps: Steps<T>): T {

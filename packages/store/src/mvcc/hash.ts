@@ -16,9 +16,6 @@ import type { KeyTree } from "./key-tree.ts";
 import { decodeRevision, encodeRevision } from "./revision.ts";
 import type { MvccState } from "./state.ts";
 
-/** What is hashed in one turn of the event loop: some 2 ms of small records. */
-const SLICE_BYTES: number = 64 << 10;
-
 const BUCKET_NAME = fromUtf8("key");
 
 export interface KeyValueHash {
@@ -54,7 +51,12 @@ export async function hashKV(
     const end = encodeRevision(Math.max(revision + 1, 0), 0, false);
     const snapshot = await state.backend.snapshot();
     try {
-      for await (const slice of snapshot.scan(Bucket.key, undefined, end, SLICE_BYTES)) {
+      for await (const slice of snapshot.scan(
+        Bucket.key,
+        undefined,
+        end,
+        state.bounds.sliceBytes,
+      )) {
         for (const [key, record] of slice) hash.add(key, record);
       }
     } finally {
@@ -139,7 +141,7 @@ export async function hashAll(state: MvccState): Promise<number> {
   const snapshot = await state.backend.snapshot();
   try {
     let crc = 0;
-    for await (const slice of snapshot.scanAll(SLICE_BYTES)) {
+    for await (const slice of snapshot.scanAll(state.bounds.sliceBytes)) {
       for (const [key, value] of slice) {
         if (key[0] !== Bucket.meta || !NOT_HASHED.has(toLatin1(key)))
           crc = crc32c(crc32c(crc, key), value);

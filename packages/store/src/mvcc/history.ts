@@ -10,17 +10,11 @@ import { decodeRevision, encodeRevision } from "./revision.ts";
 import type { MvccState } from "./state.ts";
 import type { Change } from "./write-txn.ts";
 
-/** Bytes decoded in one turn of the event loop: some 2 ms of small records. */
-const SLICE_BYTES: number = 64 << 10;
-
 /** Changes in order, and the revision up to which the slices so far are complete. */
 export interface HistorySlice {
   readonly changes: readonly Change[];
   readonly through: number;
 }
-
-/** Changes after which a slice may end within a revision. */
-const MAX_OPEN_CHANGES = 4096;
 
 /**
  * The changes from revision `first` to `last` (both included, at most the current one), in order,
@@ -32,12 +26,13 @@ export async function* readHistory(
   first: number,
   last: number,
 ): AsyncGenerator<HistorySlice> {
+  const { openChanges, sliceBytes } = state.bounds;
   const snapshot = await state.backend.snapshot();
   try {
     let changes: Change[] = [];
     const from = encodeRevision(first, 0, false);
     const to = encodeRevision(last + 1, 0, false);
-    for await (const slice of snapshot.scan(Bucket.key, from, to, SLICE_BYTES)) {
+    for await (const slice of snapshot.scan(Bucket.key, from, to, sliceBytes)) {
       // The last revision of the previous slice may continue in this one. Its slice is held back,
       // so that a short history is a single slice.
       const open = changes[changes.length - 1]?.main;
@@ -45,7 +40,7 @@ export async function* readHistory(
       const end = next.findIndex(({ main }) => main !== open);
       if (open === undefined || end < 0) {
         changes = changes.concat(next);
-        if (changes.length < MAX_OPEN_CHANGES) continue;
+        if (changes.length < openChanges) continue;
         // Only the next slice shows whether the last revision is complete.
         yield { changes, through: changes[changes.length - 1].main - 1 };
         changes = [];

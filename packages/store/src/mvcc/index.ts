@@ -9,7 +9,6 @@ export type { PinnedView, PinOptions, ReadIo } from "./pinned-view.ts";
 export {
   type Found,
   isLatest,
-  MAX_BATCH_BYTES,
   type NeedsRecord,
   ReadView,
   type VisitKey,

@@ -14,7 +14,6 @@
 import type { Backend } from "../backend/backend.ts";
 import { assert } from "../backend/invariants.ts";
 import { LiveBytes } from "../backend/live-bytes.ts";
-import { STEP_KEYS } from "../backend/steps.ts";
 import type { TableRecords } from "../level-files/records.ts";
 import { Compaction } from "./compaction.ts";
 import { HashRuns, hashAll, hashKV, type KeyValueHash } from "./hash.ts";
@@ -24,7 +23,13 @@ import { type LeaseBook, noLeases } from "./lease-book.ts";
 import { PinnedView, type PinOptions } from "./pinned-view.ts";
 import { ReadView } from "./read-view.ts";
 import { restoreIndex } from "./restore.ts";
-import { FINISHED_COMPACT, type MvccCounts, MvccState, SCHEDULED_COMPACT } from "./state.ts";
+import {
+  FINISHED_COMPACT,
+  type MvccCounts,
+  MvccState,
+  SCHEDULED_COMPACT,
+  type StepOptions,
+} from "./state.ts";
 import { type Change, type TxnCommitted, WriteTxn } from "./write-txn.ts";
 
 /**
@@ -58,7 +63,7 @@ export class Mvcc {
    * Opens the backend's keys. @param path the store's directory, for error texts @param onProgress
    * called with the number of records read while the index is rebuilt @param leases notified of
    * each key with a lease @param liveBytes notified of the size of each record, now and later
-   * @param stepKeys maximum keys in one step of a long transaction @throws StoreDamageError for
+   * @param steps how long work is cut @throws StoreDamageError for
    * records that a store does not write
    */
   static async open(
@@ -67,10 +72,10 @@ export class Mvcc {
     onProgress?: (records: number) => void,
     leases: LeaseBook = noLeases,
     liveBytes: LiveBytes = new LiveBytes(),
-    stepKeys: number = STEP_KEYS,
+    steps: StepOptions = {},
     records?: TableRecords | undefined,
   ): Promise<Mvcc> {
-    const state = new MvccState(backend, path, liveBytes, stepKeys);
+    const state = new MvccState(backend, path, liveBytes, steps);
     const scheduled = state.readMark(SCHEDULED_COMPACT);
     const compaction = new Compaction(state, state.readMark(FINISHED_COMPACT), scheduled);
     const snapshot = await backend.snapshot();

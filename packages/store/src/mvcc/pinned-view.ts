@@ -11,11 +11,6 @@ import { MAX_CACHED_BYTES } from "./record-cache.ts";
 import { encodeRevision } from "./revision.ts";
 import type { MvccState } from "./state.ts";
 
-/** Up to so many records are read at once on the loop: a trip to another thread takes longer. */
-const MAX_SYNC_RECORDS = 8;
-/** Records that are fetched together: taking them over from the other thread takes some 0.5 ms. */
-const MAX_FETCHED_RECORDS = 256;
-
 /** Parts of a read that are fetched while an earlier one is used. */
 const MAX_PARTS_AHEAD = 4;
 
@@ -94,15 +89,16 @@ export class PinnedView extends ReadView {
     at: number,
     visit: (record: Uint8Array, i: number) => boolean,
   ): Steps<boolean> {
-    if (indexes.length <= MAX_SYNC_RECORDS) return yield* super.load(indexes, at, visit);
+    const { fetchedRecords, syncRecords } = this.state.bounds;
+    if (indexes.length <= syncRecords) return yield* super.load(indexes, at, visit);
     // Parts are fetched ahead: a trip to another thread takes as long as the part before it does
     // here, and far longer on a busy machine.
     const ahead: Fetch[] = [];
     let begun = 0;
     for (let start = 0; start < indexes.length; ) {
       while (begun < indexes.length && ahead.length < MAX_PARTS_AHEAD) {
-        ahead.push(this.#begin(indexes.slice(begun, begun + MAX_FETCHED_RECORDS), at));
-        begun += MAX_FETCHED_RECORDS;
+        ahead.push(this.#begin(indexes.slice(begun, begun + fetchedRecords), at));
+        begun += fetchedRecords;
         yield;
       }
       const records = yield* this.#fetched(ahead.shift()!);

@@ -7,7 +7,7 @@
  * pause; therefore every found key has its revision, and is looked up again in the index.
  */
 import { errorOf } from "@quorate/proto";
-import { STEP_BYTES, STEP_MEMORY_RECORDS, STEP_RECORDS, type Steps } from "../backend/steps.ts";
+import type { Steps } from "../backend/steps.ts";
 import { type KeyIndex, LATEST, NONE } from "./key-index.ts";
 import type { KeyRange } from "./key-range.ts";
 import type { MvccCounts, MvccState } from "./state.ts";
@@ -41,9 +41,6 @@ interface Walk {
   isMissing: boolean;
 }
 
-/** Maximum bytes of records that are read together; one record may exceed it. */
-export const MAX_BATCH_BYTES: number = 4 * STEP_BYTES;
-
 export class ReadView {
   protected readonly state: MvccState;
 
@@ -56,6 +53,11 @@ export class ReadView {
    * bound throws beyond it.
    */
   charge(_bytes: number): void {}
+
+  /** StoreBounds.batchBytes. */
+  get batchBytes(): number {
+    return this.state.bounds.batchBytes;
+  }
 
   /** Counters since the store was opened; the handler of a request updates them. */
   get counts(): MvccCounts {
@@ -166,6 +168,7 @@ export class ReadView {
     needs: NeedsRecord,
   ): string | undefined {
     const { state } = this;
+    const { stepBytes, stepMemoryRecords } = state.bounds;
     const { to, at } = walk;
     let records = 0;
     let sizeBytes = 0;
@@ -173,7 +176,7 @@ export class ReadView {
     const next = state.index.scanPart(first, to, state.stepKeys, (key, index) => {
       const place = index.find(at);
       if (place === NONE) return true;
-      if (records === STEP_MEMORY_RECORDS || sizeBytes >= STEP_BYTES) {
+      if (records === stepMemoryRecords || sizeBytes >= stepBytes) {
         stoppedAt = key;
         return false;
       }
@@ -202,6 +205,7 @@ export class ReadView {
     needs: NeedsRecord,
   ): Steps<string | undefined> {
     const { to, at } = walk;
+    const { batchBytes } = this;
     const keys: string[] = [];
     const indexes: KeyIndex[] = [];
     /**
@@ -226,9 +230,9 @@ export class ReadView {
       keys.push(key);
       indexes.push(index);
       changes.push(index.main);
-      return neededBytes < MAX_BATCH_BYTES;
+      return neededBytes < batchBytes;
     });
-    if (neededBytes >= MAX_BATCH_BYTES) next = `${keys[keys.length - 1]}\0`;
+    if (neededBytes >= batchBytes) next = `${keys[keys.length - 1]}\0`;
     let visited = 0;
     const visitUpTo = (end: number): boolean => {
       while (visited < end) {
@@ -259,10 +263,11 @@ export class ReadView {
     at: number,
     visit: (record: Uint8Array, i: number) => boolean,
   ): Steps<boolean> {
+    const { stepBytes, stepRecords } = this.state.bounds;
     let sizeBytes = 0;
     let read = 0;
     for (let i = 0; i < indexes.length; i++) {
-      if (read === STEP_RECORDS || sizeBytes >= STEP_BYTES) {
+      if (read === stepRecords || sizeBytes >= stepBytes) {
         yield;
         sizeBytes = 0;
         read = 0;

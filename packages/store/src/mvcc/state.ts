@@ -3,6 +3,8 @@ import { fromUtf8 } from "@quorate/proto";
 import { type Backend, Bucket } from "../backend/backend.ts";
 import { StoreDamageError } from "../backend/errors.ts";
 import type { LiveBytes } from "../backend/live-bytes.ts";
+import { STEP_KEYS } from "../backend/steps.ts";
+import { STORE_BOUNDS, type StoreBounds } from "../bounds.ts";
 import type { KeyIndex } from "./key-index.ts";
 import { KeyTree } from "./key-tree.ts";
 import { RecordCache } from "./record-cache.ts";
@@ -27,6 +29,13 @@ export interface MvccCounts {
   txns: number;
 }
 
+/** How long work is cut into steps. */
+export interface StepOptions {
+  /** Maximum keys in one step of a long transaction. */
+  readonly stepKeys?: number | undefined;
+  readonly bounds?: StoreBounds | undefined;
+}
+
 export class MvccState {
   readonly backend: Backend;
   /** The store's directory, for error texts. */
@@ -44,13 +53,20 @@ export class MvccState {
   readonly counts: MvccCounts = { ranges: 0, puts: 0, putBytes: 0, deletes: 0, txns: 0 };
   /** Keys that one step of a long transaction looks at, at most. */
   readonly stepKeys: number;
+  readonly bounds: StoreBounds;
   readonly #records = new RecordCache();
 
-  constructor(backend: Backend, path: string, liveBytes: LiveBytes, stepKeys: number) {
+  constructor(
+    backend: Backend,
+    path: string,
+    liveBytes: LiveBytes,
+    { stepKeys = STEP_KEYS, bounds = STORE_BOUNDS }: StepOptions,
+  ) {
     this.backend = backend;
     this.path = path;
     this.liveBytes = liveBytes;
     this.stepKeys = stepKeys;
+    this.bounds = bounds;
     backend.revisionNow = () => this.currentRevision;
   }
 

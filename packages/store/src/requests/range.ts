@@ -29,7 +29,6 @@ import {
   type KeyIndex,
   type KeyRange,
   keyRange,
-  MAX_BATCH_BYTES,
   type Mvcc,
   type ReadView,
   type VisitKey,
@@ -354,7 +353,7 @@ function* answer(
     let missingBytes = 0;
     for (
       end = Math.min(start + STEP_KEYS, rows.length);
-      next < end && missingBytes < MAX_BATCH_BYTES && !isAtHand(rows[next]);
+      next < end && missingBytes < view.batchBytes && !isAtHand(rows[next]);
       next++
     ) {
       const { index } = rows[next];

@@ -2,13 +2,14 @@
  * The rows of a range's response, collected in key order and returned in the requested order.
  * Memory is bounded by the limit, not by the range, and sorting runs in steps.
  */
-import { STEP_BYTES, type Steps } from "../backend/steps.ts";
+import type { Steps } from "../backend/steps.ts";
+import { STORE_BOUNDS } from "../bounds.ts";
 
 /** Maximum comparisons of one step: some 0.2 ms. */
 const STEP_COMPARES = 1024;
 /** Rows, and bytes of records, that may be kept beyond the limit, however small that is. */
 const MAX_SPARE_ROWS = 1024;
-const MAX_SPARE_BYTES: number = 16 * STEP_BYTES;
+const MAX_SPARE_BYTES: number = 16 * STORE_BOUNDS.stepBytes;
 
 /** Negative if `a` belongs before `b`, positive if after, 0 if they are equal. */
 export type CompareRows<R> = (a: R, b: R) => number;
