@@ -16,7 +16,6 @@ import {
   type SecureContextOptions,
   type TLSSocket,
 } from "node:tls";
-import { defined } from "@quorate/proto";
 import { tlsContext } from "../src/tls-context.ts";
 import type { Pauses } from "../src/turns.ts";
 import { plainSerial, type Revocations, readRevocations } from "./crl.ts";
@@ -103,7 +102,7 @@ export async function parseTlsFiles(
 ): Promise<TlsOptions> {
   const { certFile, keyFile, clientCertFile, clientKeyFile, trustedCaFile, crlFile, ...rest } =
     files;
-  const bytes = (path: string): Uint8Array => defined(contents.get(path), path);
+  const bytes = (path: string): Uint8Array => contents.get(path)!;
   const text = (path: string): string => Buffer.from(bytes(path)).toString("utf8");
   const revocations = crlFile ? await revocationsOf(crlFile, bytes(crlFile), pauses) : undefined;
   return {
