@@ -13,6 +13,7 @@ import { positive, readArguments, refuse } from "../scripts/dev/command-line.ts"
 import { bundledMember } from "../test/support/bundled.ts";
 import { startCluster } from "../test/support/cluster.ts";
 import { type Executable, findProgram, quorate } from "../test/support/executables.ts";
+import { comparison, inTurn, programsOf } from "./comparison.ts";
 import { HttpConnection, post } from "./http1.ts";
 import { align, median } from "./report.ts";
 import { cpuSeconds, residentBytes } from "./usage.ts";
@@ -21,20 +22,13 @@ const help = `./dev bench gateway [OPTIONS]: the JSON gateways of Quorate and et
 ETCD selects etcd's program (default: etcd on the PATH).`;
 
 const { values: args } = readArguments(help, {
-  seconds: { type: "string", default: "5", requiresArg: true, describe: "of each measurement" },
-  rounds: {
-    type: "string",
-    default: "3",
-    requiresArg: true,
-    describe: "rounds; the programs take turns to go first",
-  },
+  ...comparison,
   case: {
     type: "string",
     default: "",
     requiresArg: true,
     describe: "only the cases whose name contains it",
   },
-  only: { type: "string", requiresArg: true, describe: "quorate or etcd alone" },
 });
 const seconds = positive("seconds", args.seconds);
 const rounds = positive("rounds", args.rounds);
@@ -228,16 +222,14 @@ const path = process.env["ETCD"] ?? findProgram("etcd");
 const etcd: Executable | undefined = path ? { name: "etcd", command: [path] } : undefined;
 const bundled = bundledMember();
 const ours: Executable = bundled === undefined ? quorate : { ...quorate, command: bundled };
-const programs = [ours, etcd]
-  .filter((one) => one !== undefined)
-  .filter(({ name }) => args.only === undefined || name === args.only);
+const programs = programsOf(args.only, [ours, etcd]);
 const chosen = cases.filter(([name]) => name.includes(args.case));
-if (programs.length === 0 || chosen.length === 0) refuse("there is nothing to run");
+if (chosen.length === 0) refuse("there is nothing to run");
 
 const results: Result[] = [];
 for (let round = 0; round < rounds; round++) {
   for (const [, run] of chosen) {
-    for (const one of round % 2 === 0 ? programs : programs.toReversed()) {
+    for (const one of inTurn(programs, round)) {
       const result = await run(one);
       results.push(result);
       console.error(

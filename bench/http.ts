@@ -12,6 +12,7 @@
 import { positive, readArguments, refuse } from "../scripts/dev/command-line.ts";
 import { startCluster } from "../test/support/cluster.ts";
 import { type Executable, etcd, quorate } from "../test/support/executables.ts";
+import { comparison, inTurn, markdown, programsOf } from "./comparison.ts";
 import { HttpConnection } from "./http1.ts";
 import { align, median } from "./report.ts";
 import { cpuSeconds } from "./usage.ts";
@@ -19,29 +20,18 @@ import { cpuSeconds } from "./usage.ts";
 const help = `./dev bench http [OPTIONS]: puts and gets over HTTP/1.1, ours and etcd's in turn`;
 
 const { values: args } = readArguments(help, {
+  ...comparison,
+  markdown,
   connections: {
     type: "string",
     default: "100,1000",
     requiresArg: true,
     describe: "numbers of connections",
   },
-  seconds: { type: "string", default: "5", requiresArg: true, describe: "of each measurement" },
-  rounds: {
-    type: "string",
-    default: "3",
-    requiresArg: true,
-    describe: "rounds; the programs take turns to go first",
-  },
-  only: { type: "string", requiresArg: true, describe: "quorate or etcd alone" },
   v2: {
     type: "boolean",
     default: false,
     describe: "the v2 API; ETCD34 is the path of etcd 3.4, which has it too",
-  },
-  markdown: {
-    type: "boolean",
-    default: false,
-    describe: "the table for docs/internals/benchmarks.md (progress goes to standard error)",
   },
 });
 const counts = args.connections.split(",").map((text) => positive("connections", text));
@@ -206,12 +196,8 @@ async function round(executable: Executable): Promise<void> {
 
 const v2Path = process.env["ETCD34"];
 const v2Etcd: Executable | undefined = v2Path ? { name: "etcd", command: [v2Path] } : undefined;
-const programs = [quorate, args.v2 ? v2Etcd : etcd]
-  .filter((one) => one !== undefined)
-  .filter(({ name }) => args.only === undefined || args.only === name);
-if (programs.length === 0) refuse("there is nothing to run: the program is not installed");
-for (let i = 0; i < rounds; i++)
-  for (const one of i % 2 === 0 ? programs : programs.toReversed()) await round(one);
+const programs = programsOf(args.only, [quorate, args.v2 ? v2Etcd : etcd]);
+for (let i = 0; i < rounds; i++) for (const one of inTurn(programs, i)) await round(one);
 const rows = [...results].map(([name, all]) => {
   const [row, program] = name.split("\t");
   const rate = median(all.map((one) => one.rate));

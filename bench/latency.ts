@@ -5,8 +5,9 @@
 
 import { count, readArguments, refuse } from "../scripts/dev/command-line.ts";
 import { startCluster } from "../test/support/cluster.ts";
-import { type Executable, etcd, quorate } from "../test/support/executables.ts";
+import type { Executable } from "../test/support/executables.ts";
 import { leaderUrl } from "./calls.ts";
+import { comparison, inTurn, programsOf } from "./comparison.ts";
 import { runCount } from "./load.ts";
 import { type PacedResult, runPaced } from "./paced.ts";
 import { align, median } from "./report.ts";
@@ -15,6 +16,7 @@ import { ground, preparation, type Row, rows } from "./rows.ts";
 const help = `./dev bench latency [OPTIONS]: latency at a fixed rate, ours and etcd's in turn`;
 
 const { values: args } = readArguments(help, {
+  ...comparison,
   rates: {
     type: "string",
     default: "2000,10000",
@@ -34,14 +36,6 @@ const { values: args } = readArguments(help, {
     describe: "members, 1 by default; --tls encrypts",
   },
   tls: { type: "boolean", default: false, describe: "" },
-  rounds: { type: "string", default: "3", requiresArg: true, describe: "rounds, 3 by default" },
-  seconds: {
-    type: "string",
-    default: "5",
-    requiresArg: true,
-    describe: "measured seconds of each, 5 by default",
-  },
-  only: { type: "string", requiresArg: true, describe: "quorate or etcd alone" },
 });
 
 const WARM_UP_MS = 2000;
@@ -103,10 +97,8 @@ function table(figures: readonly Figure[]): string {
 }
 
 const figures: Figure[] = [];
-const programs = [quorate, etcd].filter((one) => one !== undefined);
+const programs = programsOf(args.only);
 for (let round = 0; round < count("rounds", args.rounds); round++) {
-  for (const program of round % 2 === 0 ? programs : programs.toReversed()) {
-    if (args.only === undefined || program.name === args.only) await measure(program, figures);
-  }
+  for (const program of inTurn(programs, round)) await measure(program, figures);
 }
 console.log(table(figures));

@@ -10,8 +10,9 @@ import { fromUtf8 } from "@quorate/proto";
 import { count, positive, readArguments } from "../scripts/dev/command-line.ts";
 import { AuthClient, enableAuth, PASSWORD } from "../test/support/auth.ts";
 import { startCluster, type TestCluster } from "../test/support/cluster.ts";
-import { type Executable, etcd, quorate } from "../test/support/executables.ts";
+import type { Executable } from "../test/support/executables.ts";
 import { loginTemplate, type Target, UnaryLoad } from "./calls.ts";
+import { comparison, inTurn, programsOf } from "./comparison.ts";
 import { runCount, runLoad } from "./load.ts";
 import { type PacedResult, runPaced } from "./paced.ts";
 import { align, median } from "./report.ts";
@@ -20,6 +21,7 @@ import { ground, preparation, rows } from "./rows.ts";
 const help = `./dev bench logins [OPTIONS]: what logins cost other clients' puts, ours and etcd's in turn`;
 
 const { values: args } = readArguments(help, {
+  ...comparison,
   puts: {
     type: "string",
     default: "10000",
@@ -44,20 +46,12 @@ const { values: args } = readArguments(help, {
     requiresArg: true,
     describe: `costs of a password's hash, "4,10" by default`,
   },
-  rounds: { type: "string", default: "3", requiresArg: true, describe: "rounds, 3 by default" },
-  seconds: {
-    type: "string",
-    default: "5",
-    requiresArg: true,
-    describe: "measured seconds of each, 5 by default",
-  },
   busy: {
     type: "string",
     default: "0",
     requiresArg: true,
     describe: "processes beside it that do nothing but compute, 0 by default",
   },
-  only: { type: "string", requiresArg: true, describe: "quorate or etcd alone" },
 });
 
 const WARM_UP_MS = 1500;
@@ -173,17 +167,14 @@ function table(figures: readonly Figure[]): string {
 }
 
 const figures: Figure[] = [];
-const programs = [quorate, etcd].filter((one) => one !== undefined);
+const programs = programsOf(args.only);
 const busy = Array.from({ length: Number(args.busy) }, () =>
   spawn(process.execPath, ["--eval", "for (;;);"]),
 );
 try {
   for (let round = 0; round < count("rounds", args.rounds); round++) {
     for (const cost of args.costs.split(",")) {
-      for (const program of round % 2 === 0 ? programs : programs.toReversed()) {
-        if (args.only !== undefined && program.name !== args.only) continue;
-        await measure(program, cost, figures);
-      }
+      for (const program of inTurn(programs, round)) await measure(program, cost, figures);
     }
   }
 } finally {

@@ -178,9 +178,5 @@ for (let round = 0; round < starts; round++) {
     for (const { cluster } of sides) await cluster.destroy();
   }
 }
-const head = [
-  ...["load", "base, a second", "now", "ratio"],
-  ...["base, CPU us", "now", "ratio"],
-  ...["base, main us", "now"],
-];
+const head = "load;base, a second;now;ratio;base, CPU us;now;ratio;base, main us;now".split(";");
 console.log(align([head, ...[...found].map(([name, some]) => lineOf(name, some))], [0]));

@@ -15,10 +15,11 @@ import {
 } from "@quorate/proto";
 import { positive, readArguments } from "../scripts/dev/command-line.ts";
 import { startCluster, type TestCluster } from "../test/support/cluster.ts";
-import { etcd, quorate } from "../test/support/executables.ts";
+import { quorate } from "../test/support/executables.ts";
 import { freePorts } from "../test/support/ports.ts";
 import { until } from "../test/support/until.ts";
 import { getTemplate, putTemplate, type Step, UnaryLoad } from "./calls.ts";
+import { comparison, inTurn, programsOf } from "./comparison.ts";
 import { Connection } from "./connection.ts";
 import { keyOf, randomValue } from "./keys.ts";
 import { runLoad } from "./load.ts";
@@ -29,18 +30,8 @@ import { cpuSeconds, residentBytes } from "./usage.ts";
 const help = `./dev bench proxy [OPTIONS]: grpc-proxy, ours and etcd's in turn, before one member`;
 
 const { values: args } = readArguments(help, {
-  rounds: {
-    type: "string",
-    default: "3",
-    requiresArg: true,
-    describe: "rounds; the programs take turns to go first",
-  },
-  seconds: {
-    type: "string",
-    default: "3",
-    requiresArg: true,
-    describe: "measured seconds of each load",
-  },
+  rounds: comparison.rounds,
+  seconds: { ...comparison.seconds, default: "3" },
   watchers: {
     type: "string",
     default: "10000",
@@ -251,12 +242,12 @@ async function measure(program: string, command: readonly string[]): Promise<Fig
   }
 }
 
-const programs = [quorate, ...(etcd === undefined ? [] : [etcd])];
+const programs = programsOf(undefined);
 const results: Figure[] = [];
-for (let round = 1; round <= rounds; round++) {
-  for (const { name, command } of round % 2 === 1 ? programs : programs.toReversed()) {
+for (let round = 0; round < rounds; round++) {
+  for (const { name, command } of inTurn(programs, round)) {
     results.push(...(await measure(name, command)));
-    console.error(`round ${round}: ${name} is measured`);
+    console.error(`round ${round + 1}: ${name} is measured`);
   }
 }
 const shown = (value: number): string =>

@@ -16,8 +16,9 @@ import { join } from "node:path";
 import { count, readArguments } from "../scripts/dev/command-line.ts";
 import { AuthClient, enableAuth } from "../test/support/auth.ts";
 import { startCluster, type TestCluster } from "../test/support/cluster.ts";
-import { type Executable, etcd, quorate } from "../test/support/executables.ts";
+import type { Executable } from "../test/support/executables.ts";
 import type { Target } from "./calls.ts";
+import { comparison, inTurn, programsOf } from "./comparison.ts";
 import { runCount, runLoad } from "./load.ts";
 import { align, median } from "./report.ts";
 import { type Ground, ground, preparation, rows } from "./rows.ts";
@@ -26,13 +27,8 @@ import { cpuSeconds } from "./usage.ts";
 const help = `./dev bench security [OPTIONS]: what users, roles and the audit log cost, ours and etcd's in turn`;
 
 const { values: args } = readArguments(help, {
-  rounds: { type: "string", default: "3", requiresArg: true, describe: "rounds, 3 by default" },
-  seconds: {
-    type: "string",
-    default: "3",
-    requiresArg: true,
-    describe: "measured seconds of each load, 3 by default",
-  },
+  ...comparison,
+  seconds: { ...comparison.seconds, default: "3" },
   settings: {
     type: "string",
     default: "",
@@ -45,7 +41,6 @@ const { values: args } = readArguments(help, {
     requiresArg: true,
     describe: 'only loads whose names hold one of these texts, parted by ";"',
   },
-  only: { type: "string", requiresArg: true, describe: "quorate or etcd alone" },
 });
 
 const WARM_UP_MS = 1500;
@@ -191,14 +186,12 @@ function table(figures: readonly Figure[]): string {
 }
 
 const figures: Figure[] = [];
-const programs = [quorate, etcd].filter((one) => one !== undefined);
+const programs = programsOf(args.only);
 const rounds = count("rounds", args.rounds);
 for (let round = 0; round < rounds; round++) {
   for (const setting of settings.filter(({ name }) => isChosen(args.settings, name))) {
-    for (const program of round % 2 === 0 ? programs : programs.toReversed()) {
-      const isTheirs = program.name === "etcd";
-      if (args.only !== undefined && program.name !== args.only) continue;
-      if (isTheirs && setting.oursAlone === true) continue;
+    for (const program of inTurn(programs, round)) {
+      if (program.name === "etcd" && setting.oursAlone === true) continue;
       await measure(program, setting, figures);
     }
   }

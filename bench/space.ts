@@ -9,11 +9,12 @@
  * came in. A put counts for the phase in which it began.
  */
 import { KVService, MaintenanceService } from "@quorate/proto";
-import { positive, readArguments, refuse } from "../scripts/dev/command-line.ts";
+import { positive, readArguments } from "../scripts/dev/command-line.ts";
 import { TestClient } from "../test/support/client.ts";
 import { startCluster, type TestCluster } from "../test/support/cluster.ts";
-import { type Executable, etcd, quorate } from "../test/support/executables.ts";
+import type { Executable } from "../test/support/executables.ts";
 import { leaderUrl, putTemplate, revisionOf, type Target, UnaryLoad } from "./calls.ts";
+import { comparison, markdown, programsOf } from "./comparison.ts";
 import { keyOf, randomValue } from "./keys.ts";
 import { runCount } from "./load.ts";
 import { align } from "./report.ts";
@@ -21,6 +22,8 @@ import { align } from "./report.ts";
 const help = `./dev bench space [OPTIONS]: compaction and defragmentation of a full store under load, ours and etcd's in turn`;
 
 const { values: args } = readArguments(help, {
+  only: comparison.only,
+  markdown,
   gib: {
     type: "string",
     default: "2",
@@ -45,12 +48,6 @@ const { values: args } = readArguments(help, {
     default: "10",
     requiresArg: true,
     describe: "the most that a program may take: filling stops when its share is over",
-  },
-  only: { type: "string", requiresArg: true, describe: "quorate or etcd alone" },
-  markdown: {
-    type: "boolean",
-    default: false,
-    describe: "the table for docs/internals/benchmarks.md (progress goes to standard error)",
   },
 });
 const gib = positive("gib", args.gib);
@@ -236,10 +233,7 @@ function describe(phase: Phase): string {
 }
 
 const startedAtMs = performance.now();
-const programs = [quorate, etcd]
-  .filter((one) => one !== undefined)
-  .filter((one) => args.only === undefined || one.name === args.only);
-if (programs.length === 0) refuse(`there is no program ${args.only ?? ""} here`);
+const programs = programsOf(args.only);
 const all: Phase[] = [];
 for (const [i, executable] of programs.entries()) {
   const leftMs = budgetMs - (performance.now() - startedAtMs);

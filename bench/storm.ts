@@ -66,10 +66,7 @@ function startCrowd(crowd: Crowd): Promise<Outcome> {
   });
 }
 
-const HEAD = [
-  ...["members", "crowd", "put p50 ms", "p99", "worst"],
-  ...["connected", "in s", "leader stays"],
-];
+const HEAD = "members;crowd;put p50 ms;p99;worst;connected;in s;leader stays".split(";");
 
 function lineOf(name: string, result: PacedResult, crowd: Outcome | undefined, isSame: boolean) {
   return [

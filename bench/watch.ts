@@ -18,7 +18,8 @@ import {
 } from "@quorate/proto";
 import { positive, readArguments, refuse } from "../scripts/dev/command-line.ts";
 import { startCluster } from "../test/support/cluster.ts";
-import { type Executable, etcd, quorate } from "../test/support/executables.ts";
+import { type Executable, etcd } from "../test/support/executables.ts";
+import { comparison, inTurn, markdown, programsOf } from "./comparison.ts";
 import { Connection, type Template } from "./connection.ts";
 import { align, median, ratio } from "./report.ts";
 import { eachField } from "./streams.ts";
@@ -27,6 +28,9 @@ import { cpuSeconds, residentBytes } from "./usage.ts";
 const help = `./dev bench watch [OPTIONS]: many watchers on one member, ours and etcd's in turn`;
 
 const { values: args } = readArguments(help, {
+  rounds: comparison.rounds,
+  only: comparison.only,
+  markdown,
   watchers: { type: "string", default: "10000", requiresArg: true, describe: "how many" },
   streams: { type: "string", default: "20", requiresArg: true, describe: "on how many streams" },
   events: {
@@ -35,23 +39,11 @@ const { values: args } = readArguments(help, {
     requiresArg: true,
     describe: "events that are aimed at",
   },
-  rounds: {
-    type: "string",
-    default: "3",
-    requiresArg: true,
-    describe: "rounds; the programs take turns to go first",
-  },
   case: {
     type: "string",
     default: "",
     requiresArg: true,
     describe: 'only the cases whose name holds it: "one key", "own key", "prefixes"',
-  },
-  only: { type: "string", requiresArg: true, describe: "quorate or etcd alone" },
-  markdown: {
-    type: "boolean",
-    default: false,
-    describe: "the table for docs/internals/benchmarks.md (progress goes to standard error)",
   },
 });
 const watchers = positive("watchers", args.watchers);
@@ -294,30 +286,24 @@ function table(results: readonly Result[]): string {
 }
 
 const say = args.markdown ? console.error : console.log;
-const programs = [quorate, etcd]
-  .filter((one) => one !== undefined)
-  .filter(({ name }) => args.only === undefined || name === args.only);
+const programs = programsOf(args.only);
 const chosen = cases.filter(({ name }) => name.includes(args.case));
-if (programs.length * chosen.length === 0)
-  refuse("there is nothing to run: no case has such a name, or the program is not installed");
-if (programs.length === 0 || chosen.length === 0)
-  throw new Error(
-    `no such case or program; the cases: ${cases.map(({ name }) => name).join(", ")}`,
-  );
+if (chosen.length === 0)
+  refuse(`--case ${args.case}: the cases are ${cases.map(({ name }) => name).join(", ")}`);
 if (etcd === undefined)
   say(
     "etcd is not installed (Debian: apt-get install etcd-server): there is nothing to compare with",
   );
 const results: Result[] = [];
-for (let round = 1; round <= rounds; round++) {
+for (let round = 0; round < rounds; round++) {
   for (const one of chosen) {
-    for (const executable of round % 2 === 1 ? programs : programs.toReversed()) {
+    for (const executable of inTurn(programs, round)) {
       const result = await measure(executable, one, round);
       results.push(result);
       const figures = columns.map(
         ({ title, figure, format }) => `${title} ${format(figure(result))}`,
       );
-      say(`round ${round}, ${result.program}, ${result.load}: ${figures.join(", ")}`);
+      say(`round ${round + 1}, ${result.program}, ${result.load}: ${figures.join(", ")}`);
     }
   }
 }

@@ -162,6 +162,20 @@ export interface CertificateFiles {
   readonly clientKey: string;
 }
 
+/** Mutual TLS of a member for clients and peers, in etcd's flags. */
+export function tlsFlags(certs: Omit<CertificateFiles, "client" | "clientKey">): string[] {
+  return [
+    `--cert-file=${certs.server}`,
+    `--key-file=${certs.serverKey}`,
+    `--trusted-ca-file=${certs.ca}`,
+    "--client-cert-auth",
+    `--peer-cert-file=${certs.peer}`,
+    `--peer-key-file=${certs.peerKey}`,
+    `--peer-trusted-ca-file=${certs.peerCa}`,
+    "--peer-client-cert-auth",
+  ];
+}
+
 /** Where the files of `dir` are, present or not. */
 export function certificateFiles(dir: string): CertificateFiles {
   return {

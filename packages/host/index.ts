@@ -9,6 +9,7 @@ export * from "./src/clock.ts";
 export * from "./src/connection-slots.ts";
 export * from "./src/disk.ts";
 export * from "./src/duration.ts";
+export { Heap } from "./src/heap.ts";
 export { type BodyRefusal, HeldBody } from "./src/held-body.ts";
 export { type HttpHandler, type HttpRequest, type HttpResponse, plainError } from "./src/http.ts";
 export {

@@ -53,9 +53,10 @@ export {
   type WatchStream,
 } from "./src/check/watch-streams.ts";
 export type { GuestDeps, GuestFactory, Guests } from "./src/guests.ts";
-export { PLANTED_BUGS, type PlantedBug } from "./src/planted/planted.ts";
-export { misplaced, SOURCE_BUGS } from "./src/planted/planted-sources.ts";
-export { STREAM_BUGS } from "./src/planted/planted-streams.ts";
+export { HUNTED_BUGS, SOURCE_BUGS } from "./src/planted/catalogue.ts";
+export type { CatalogueBug } from "./src/planted/catalogue-bug.ts";
+export { editOf, fileOf } from "./src/planted/source-edit.ts";
+export { searchClusters } from "./src/raft/search.ts";
 export { historyPicture } from "./src/report/picture.ts";
 export type { RunResult } from "./src/result.ts";
 export { commandOf } from "./src/run/changes.ts";
@@ -63,5 +64,3 @@ export { type PoolOptions, runPool, seedsFrom } from "./src/run/pool.ts";
 export { shrinkSeed } from "./src/run/shrink.ts";
 export { Totals } from "./src/run/totals.ts";
 export { runSeed } from "./src/run-seed.ts";
-export type { SourceBug } from "./src/source-bug.ts";
-export { USER_BUGS } from "./src/users/planted-bugs.ts";

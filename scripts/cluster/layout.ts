@@ -12,7 +12,7 @@
  * installed.
  */
 import { join } from "node:path";
-import { certificateFiles } from "../certs.ts";
+import { certificateFiles, tlsFlags } from "../certs.ts";
 import { commandOf } from "./programs.ts";
 
 /** One member: its name and the ports it listens on, on 127.0.0.1. */
@@ -69,7 +69,6 @@ export function memberFlags(
   member: MemberPlan,
   state: "new" | "existing",
 ): string[] {
-  const certs = certificateFiles(certsDir(plan));
   return [
     `--name=${member.name}`,
     `--data-dir=${dataDir(plan, member)}`,
@@ -80,13 +79,6 @@ export function memberFlags(
     `--initial-cluster=${plan.members.map((one) => `${one.name}=${peerUrl(one)}`).join(",")}`,
     `--initial-cluster-token=${plan.token}`,
     `--initial-cluster-state=${state}`,
-    `--cert-file=${certs.server}`,
-    `--key-file=${certs.serverKey}`,
-    `--trusted-ca-file=${certs.ca}`,
-    "--client-cert-auth",
-    `--peer-cert-file=${certs.peer}`,
-    `--peer-key-file=${certs.peerKey}`,
-    `--peer-trusted-ca-file=${certs.peerCa}`,
-    "--peer-client-cert-auth",
+    ...tlsFlags(certificateFiles(certsDir(plan))),
   ];
 }

@@ -237,6 +237,7 @@ const own: Group = {
         members: program("packages/sim/src/run/main.ts", "members on a simulated world", {
           node: ["--single-threaded-gc"],
         }),
+        raft: program("packages/sim/src/raft/main.ts", "clusters of Raft machines alone"),
         cacher: program(
           "packages/kube-storage/test/cacher/history/main.ts",
           "histories of the API server's cache",

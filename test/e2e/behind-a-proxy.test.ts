@@ -3,16 +3,13 @@
  * who has not logged in, or asks a proxy; and whose failed logins members count together.
  */
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
 import * as http2 from "node:http2";
 import { connect as connectSocket } from "node:net";
 import { type TestContext, test } from "node:test";
 import { connect } from "@quorate/client";
 import { AuthService } from "@quorate/proto";
-import { endsWithUs } from "../support/children.ts";
 import { type TestCluster, withCluster } from "../support/cluster.ts";
-import { quorate } from "../support/executables.ts";
-import { freePorts } from "../support/ports.ts";
+import { startGrpcProxy } from "../support/grpc-proxy.ts";
 import { runQuoratectl } from "../support/quoratectl.ts";
 import { until } from "../support/until.ts";
 
@@ -22,30 +19,11 @@ const WRONG = "etcdserver: authentication failed, invalid user ID or password";
 /** What members allow an address at once. */
 const ADDRESS_BURST = 100;
 
-/** Starts a proxy before the cluster, which ends with the test. Returns its address. */
-async function startProxy(t: TestContext, cluster: TestCluster): Promise<string> {
-  const [port] = await freePorts(1);
-  const address = `127.0.0.1:${port}`;
-  const [program, ...args] = quorate.command;
-  const endpoints = cluster.members.map((member) => member.clientAddress).join(",");
-  const flags = [`--listen-addr=${address}`, `--advertise-client-url=${address}`];
-  const child = spawn(
-    program,
-    [...args, "grpc-proxy", "start", ...flags, `--endpoints=${endpoints}`],
-    { stdio: ["ignore", "ignore", "pipe"] },
+const startProxy = (t: TestContext, cluster: TestCluster): Promise<string> =>
+  startGrpcProxy(
+    t,
+    cluster.members.map((member) => member.clientAddress),
   );
-  endsWithUs(child);
-  t.after(() => child.kill("SIGKILL"));
-  let log = "";
-  child.stderr.on("data", (chunk: Buffer) => {
-    log += chunk.toString();
-  });
-  await until(`a proxy serves: ${log}`, () => {
-    assert.equal(child.exitCode, null, log);
-    return log.includes("started gRPC proxy");
-  });
-  return address;
-}
 
 async function addRoot({ endpoints }: TestCluster): Promise<void> {
   const client = connect({ endpoints, timeoutMs: 60_000 });

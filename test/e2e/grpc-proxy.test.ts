@@ -3,39 +3,16 @@
  * tokens go through both, and what one user may read reaches no other.
  */
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type TestContext, test } from "node:test";
+import { test } from "node:test";
 import type { Client } from "@quorate/client";
 import { connect } from "@quorate/client/node";
 import { authpb, Event, fromUtf8, KeyValue, toUtf8 } from "@quorate/proto";
 import { createAuthority } from "../../scripts/certs.ts";
-import { endsWithUs } from "../support/children.ts";
 import { withCluster } from "../support/cluster.ts";
-import { quorate } from "../support/executables.ts";
-import { freePorts } from "../support/ports.ts";
+import { startGrpcProxy } from "../support/grpc-proxy.ts";
 import { until } from "../support/until.ts";
-
-/** Starts a proxy that ends with the test. Resolves when it serves. */
-async function startProxy(t: TestContext, port: number, flags: readonly string[]): Promise<void> {
-  const address = `127.0.0.1:${port}`;
-  const [program, ...args] = quorate.command;
-  const own = [`--listen-addr=${address}`, `--advertise-client-url=${address}`];
-  const child = spawn(program, [...args, "grpc-proxy", "start", ...own, ...flags], {
-    stdio: ["ignore", "ignore", "pipe"],
-  });
-  endsWithUs(child);
-  t.after(() => child.kill("SIGKILL"));
-  let log = "";
-  child.stderr.on("data", (chunk: Buffer) => {
-    log += chunk.toString();
-  });
-  await until(`a proxy serves: ${log}`, () => {
-    assert.equal(child.exitCode, null, log);
-    return log.includes("started gRPC proxy");
-  });
-}
 
 /** Adds alice and bob, each with a role for its own prefix, and enables authentication. */
 async function addUsers({ auth }: Client): Promise<void> {
@@ -68,25 +45,30 @@ test("two proxies with TLS, and users whose watches and reads are their own", {
     const hosts = ["127.0.0.1"];
     const server = await authority.issue({ commonName: "proxy", hosts, usage: "server" });
     const client = await authority.issue({ commonName: "", hosts: ["proxy"], usage: "client" });
-    const [inner, outer] = await freePorts(2);
-    await startProxy(t, inner, [
-      `--endpoints=${cluster.members[0].clientAddress}`,
-      `--cert-file=${file("s.pem", server.certPem)}`,
-      `--key-file=${file("s.key", server.keyPem)}`,
-      `--trusted-ca-file=${ca}`,
-    ]);
+    const inner = await startGrpcProxy(
+      t,
+      [cluster.members[0].clientAddress],
+      [
+        `--cert-file=${file("s.pem", server.certPem)}`,
+        `--key-file=${file("s.key", server.keyPem)}`,
+        `--trusted-ca-file=${ca}`,
+      ],
+    );
     mkdirSync(join(cluster.dir, "outer"));
-    await startProxy(t, outer, [
-      `--endpoints=127.0.0.1:${inner}`,
-      `--cacert=${ca}`,
-      "--auto-tls",
-      `--cert=${file("c.pem", client.certPem)}`,
-      `--key=${file("c.key", client.keyPem)}`,
-      `--data-dir=${join(cluster.dir, "outer")}`,
-    ]);
+    const outer = await startGrpcProxy(
+      t,
+      [inner],
+      [
+        `--cacert=${ca}`,
+        "--auto-tls",
+        `--cert=${file("c.pem", client.certPem)}`,
+        `--key=${file("c.key", client.keyPem)}`,
+        `--data-dir=${join(cluster.dir, "outer")}`,
+      ],
+    );
     const as = (name?: string) => {
       const made = connect({
-        endpoints: [`https://127.0.0.1:${outer}`],
+        endpoints: [`https://${outer}`],
         tls: { insecureSkipVerify: true },
         timeoutMs: 60_000,
         ...(name === undefined ? {} : { auth: { name, password: "p" } }),

@@ -5,23 +5,22 @@
  *     root -> intermediate (the CA file) -> leaf of a member, a proxy, a client
  */
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { request } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { tlsContext } from "@quorate/host";
+import { tlsFlags } from "../../scripts/certs.ts";
 import {
   makeAuthority,
   makeCertificate,
   makeLocalCertificate,
   type TestCertificate,
 } from "../support/certs.ts";
-import { endsWith } from "../support/children.ts";
-import { memberUnderTest, quorate } from "../support/executables.ts";
-import { TestMember } from "../support/member.ts";
-import { freePorts } from "../support/ports.ts";
+import { startCluster, type TestCluster } from "../support/cluster.ts";
+import { startGrpcProxy } from "../support/grpc-proxy.ts";
+import type { TestMember } from "../support/member.ts";
 import { runQuoratectl } from "../support/quoratectl.ts";
 import { until } from "../support/until.ts";
 
@@ -36,14 +35,15 @@ const unknown = makeLocalCertificate(root, "unknown");
 
 describe("a CA file with an intermediate certificate only", () => {
   const dir = mkdtempSync(join(tmpdir(), "quorate-chains-"));
-  const members: TestMember[] = [];
+  let cluster: TestCluster | undefined;
+  let members: readonly TestMember[] = [];
   const ca = join(dir, "ca.pem");
   const files = (name: string, one: TestCertificate): [cert: string, key: string] => {
     writeFileSync(join(dir, `${name}.pem`), one.certPem);
     writeFileSync(join(dir, `${name}-key.pem`), one.keyPem);
     return [join(dir, `${name}.pem`), join(dir, `${name}-key.pem`)];
   };
-  const tlsFlags = (one: TestCertificate, name: string): string[] => {
+  const clientFlags = (one: TestCertificate, name: string): string[] => {
     const [cert, key] = files(name, one);
     return [`--cacert=${ca}`, `--cert=${cert}`, `--key=${key}`];
   };
@@ -51,55 +51,38 @@ describe("a CA file with an intermediate certificate only", () => {
   before(async () => {
     writeFileSync(ca, intermediate.certPem);
     const [cert, key] = files("server", server);
-    const ports = await freePorts(4);
-    const urls = [0, 1].map((i) => ({
-      client: `https://127.0.0.1:${ports[2 * i]}`,
-      peer: `https://127.0.0.1:${ports[2 * i + 1]}`,
-    }));
-    for (const [i, { client: clientUrl, peer: peerUrl }] of urls.entries()) {
-      members.push(
-        new TestMember({
-          name: `m${i}`,
-          command: memberUnderTest.command,
-          env: {},
-          clientUrl,
-          peerUrl,
-          dataDir: join(dir, `m${i}`),
-          logFile: join(dir, `m${i}.log`),
-          identity: { ca: intermediate.certPem, cert: client.certPem, key: client.keyPem },
-          flags: [
-            `--name=m${i}`,
-            `--data-dir=${join(dir, `m${i}`)}`,
-            `--listen-client-urls=${clientUrl}`,
-            `--advertise-client-urls=${clientUrl}`,
-            `--listen-peer-urls=${peerUrl}`,
-            `--initial-advertise-peer-urls=${peerUrl}`,
-            `--initial-cluster=${urls.map(({ peer }, at) => `m${at}=${peer}`).join(",")}`,
-            `--cert-file=${cert}`,
-            `--key-file=${key}`,
-            `--trusted-ca-file=${ca}`,
-            `--peer-cert-file=${cert}`,
-            `--peer-key-file=${key}`,
-            `--peer-trusted-ca-file=${ca}`,
-            "--client-cert-auth",
-            "--peer-client-cert-auth",
-          ],
-        }),
-      );
-    }
-    for (const member of members) member.start();
     // A quorum of two: they have met over their peer ports.
-    await Promise.all(members.map((member) => member.waitReady()));
+    cluster = await startCluster({
+      size: 2,
+      tls: {
+        identity: { ca: intermediate.certPem, cert: client.certPem, key: client.keyPem },
+        flagsOf: () =>
+          tlsFlags({
+            ca,
+            server: cert,
+            serverKey: key,
+            peer: cert,
+            peerKey: key,
+            peerCa: ca,
+          }),
+      },
+    });
+    members = cluster.members;
   });
   after(async () => {
-    for (const member of members) await member.kill();
+    await cluster?.destroy();
     rmSync(dir, { recursive: true, force: true });
   });
 
   const endpoints = (): string[] => members.map(({ clientUrl }) => clientUrl);
 
   test("two members meet; a client with a certificate of it is served", async () => {
-    const put = await runQuoratectl(endpoints(), [...tlsFlags(client, "client"), "put", "a", "1"]);
+    const put = await runQuoratectl(endpoints(), [
+      ...clientFlags(client, "client"),
+      "put",
+      "a",
+      "1",
+    ]);
     assert.deepEqual([put.code, put.stderr], [0, ""]);
     // After a change of the files as at the start.
     writeFileSync(ca, `${intermediate.certPem}${makeAuthority("another").certPem}`);
@@ -108,10 +91,10 @@ describe("a CA file with an intermediate certificate only", () => {
     await until("the files have been taken", () => /TLS files have changed/.test(first.log()));
     const again = await runQuoratectl(
       [first.clientUrl],
-      [...tlsFlags(client, "client"), "get", "a", "--print-value-only"],
+      [...clientFlags(client, "client"), "get", "a", "--print-value-only"],
     );
     assert.deepEqual([again.code, again.stdout], [0, "1\n"]);
-    const shown = await runQuoratectl(endpoints(), [...tlsFlags(client, "client"), "doctor"]);
+    const shown = await runQuoratectl(endpoints(), [...clientFlags(client, "client"), "doctor"]);
     assert.doesNotMatch(shown.stdout + shown.stderr, /does not verify|UNABLE_TO/);
   });
 
@@ -119,60 +102,39 @@ describe("a CA file with an intermediate certificate only", () => {
     const { code, stderr } = await runQuoratectl(endpoints(), [
       "--command-timeout=2s",
       "--dial-timeout=2s",
-      ...tlsFlags(unknown, "unknown"),
+      ...clientFlags(unknown, "unknown"),
       "get",
       "a",
     ]);
     assert.notEqual(code, 0, stderr);
   });
 
-  for (const [name, ready] of [["grpc-proxy", /started gRPC proxy/]] as const) {
-    test(`${name}: towards the cluster, and for its own clients`, async (t) => {
-      const [port] = await freePorts(1);
-      const [cert, key] = files("nameless", nameless);
-      const [ownCert, ownKey] = files("server", server);
-      const child = endsWith(
-        spawn(
-          quorate.command[0],
-          [
-            ...quorate.command.slice(1),
-            name,
-            "start",
-            `--endpoints=${endpoints().join(",")}`,
-            `--cacert=${ca}`,
-            `--cert=${cert}`,
-            `--key=${key}`,
-            `--cert-file=${ownCert}`,
-            `--key-file=${ownKey}`,
-            `--trusted-ca-file=${ca}`,
-            `--listen-addr=127.0.0.1:${port}`,
-          ],
-          { stdio: ["ignore", "ignore", "pipe"] },
-        ),
-        t,
-      );
-      let log = "";
-      child.stderr.on("data", (piece: Buffer) => (log += piece.toString()));
-      await until("the proxy runs", () => {
-        if (child.exitCode !== null) throw new Error(log);
-        return ready.test(log);
-      });
-      const url = `https://127.0.0.1:${port}`;
-      const flags = tlsFlags(client, "client");
-      const put = await runQuoratectl([url], [...flags, "put", "b", "2"]);
-      assert.deepEqual([put.code, put.stderr], [0, ""]);
-      const page = await new Promise<number | undefined>((resolve, reject) => {
-        const [trusted, own] = [intermediate.certPem, client];
-        const options = tlsContext({ trusted, cert: own.certPem, key: own.keyPem });
-        request(`${url}/metrics`, { ...options, agent: false }, (response) => {
-          response.resume();
-          resolve(response.statusCode);
-        })
-          .on("error", reject)
-          .end();
-      });
-      // A page of a member, fetched over HTTPS.
-      assert.equal(page, 200);
+  test("grpc-proxy: towards the cluster, and for its own clients", async (t) => {
+    const [cert, key] = files("nameless", nameless);
+    const [ownCert, ownKey] = files("server", server);
+    const address = await startGrpcProxy(t, endpoints(), [
+      `--cacert=${ca}`,
+      `--cert=${cert}`,
+      `--key=${key}`,
+      `--cert-file=${ownCert}`,
+      `--key-file=${ownKey}`,
+      `--trusted-ca-file=${ca}`,
+    ]);
+    const url = `https://${address}`;
+    const flags = clientFlags(client, "client");
+    const put = await runQuoratectl([url], [...flags, "put", "b", "2"]);
+    assert.deepEqual([put.code, put.stderr], [0, ""]);
+    const page = await new Promise<number | undefined>((resolve, reject) => {
+      const [trusted, own] = [intermediate.certPem, client];
+      const options = tlsContext({ trusted, cert: own.certPem, key: own.keyPem });
+      request(`${url}/metrics`, { ...options, agent: false }, (response) => {
+        response.resume();
+        resolve(response.statusCode);
+      })
+        .on("error", reject)
+        .end();
     });
-  }
+    // A page of a member, fetched over HTTPS.
+    assert.equal(page, 200);
+  });
 });

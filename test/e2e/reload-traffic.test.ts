@@ -21,9 +21,9 @@ import {
   type TestCertificate,
 } from "../support/certs.ts";
 import { TestClient } from "../support/client.ts";
+import { startCluster, type TestCluster } from "../support/cluster.ts";
 import { quorate } from "../support/executables.ts";
-import { TestMember } from "../support/member.ts";
-import { freePorts } from "../support/ports.ts";
+import type { TestMember } from "../support/member.ts";
 import { until } from "../support/until.ts";
 
 const dir = mkdtempSync(join(tmpdir(), "quorate-reload-traffic-"));
@@ -43,7 +43,8 @@ const identityOf = ({ certPem: cert, keyPem: key }: TestCertificate, ca = client
   key,
 });
 
-let members: TestMember[] = [];
+let cluster: TestCluster | undefined;
+let members: readonly TestMember[] = [];
 /** Writes of the good client that are under way all the time; any failure of one is kept. */
 const failures: string[] = [];
 let writes = 0;
@@ -111,50 +112,29 @@ before(async () => {
   write("clients.crl", makeRevocationList(clientCa, []));
   write("peers.crl", makeRevocationList(peerCa, []));
   writePair("server", makeLocalCertificate(clientCa, "server"));
-  const ports = await freePorts(6);
-  const urls = [0, 1, 2].map((i) => ({
-    client: `https://127.0.0.1:${ports[2 * i]}`,
-    peer: `https://127.0.0.1:${ports[2 * i + 1]}`,
-  }));
-  members = urls.map(({ client, peer }, i) => {
-    writePair(`peer${i}`, peers[i]);
-    return new TestMember({
-      name: `m${i}`,
-      command: quorate.command,
-      flags: [
-        `--name=m${i}`,
-        `--data-dir=${path(`m${i}`)}`,
-        `--listen-client-urls=${client}`,
-        `--advertise-client-urls=${client}`,
-        `--listen-peer-urls=${peer}`,
-        `--initial-advertise-peer-urls=${peer}`,
-        `--initial-cluster=${urls.map((one, j) => `m${j}=${one.peer}`).join(",")}`,
-        `--cert-file=${path("server.pem")}`,
-        `--key-file=${path("server-key.pem")}`,
-        `--trusted-ca-file=${path("ca.pem")}`,
-        `--peer-cert-file=${path(`peer${i}.pem`)}`,
-        `--peer-key-file=${path(`peer${i}-key.pem`)}`,
-        `--peer-trusted-ca-file=${path("peer-ca.pem")}`,
-        `--client-crl-file=${path("clients.crl")}`,
-        `--peer-crl-file=${path("peers.crl")}`,
-      ],
-      env: {},
-      clientUrl: client,
-      peerUrl: peer,
-      dataDir: path(`m${i}`),
-      logFile: path(`m${i}.log`),
-      identity: identityOf(good),
-    });
+  for (const i of [0, 1, 2]) writePair(`m${i}`, peers[i]);
+  const flagsOf = (name: string): string[] => [
+    `--cert-file=${path("server.pem")}`,
+    `--key-file=${path("server-key.pem")}`,
+    `--trusted-ca-file=${path("ca.pem")}`,
+    `--peer-cert-file=${path(`${name}.pem`)}`,
+    `--peer-key-file=${path(`${name}-key.pem`)}`,
+    `--peer-trusted-ca-file=${path("peer-ca.pem")}`,
+    `--client-crl-file=${path("clients.crl")}`,
+    `--peer-crl-file=${path("peers.crl")}`,
+  ];
+  cluster = await startCluster({
+    executable: quorate,
+    tls: { identity: identityOf(good), flagsOf },
   });
-  for (const member of members) member.start();
-  for (const member of members) await member.waitReady();
+  members = cluster.members;
   for (const member of members) traffic.push(keepWriting(member));
 });
 
 after(async () => {
   isOver = true;
   await Promise.all(traffic);
-  for (const member of members) await member.kill();
+  await cluster?.destroy();
   rmSync(dir, { recursive: true, force: true });
 });
 
@@ -296,7 +276,7 @@ test("a revoked member is cut off from the others, which go on; with a new certi
       () => false,
     ),
   );
-  writePair("peer2", makeLocalCertificate(peerCa, "peer2 again"));
+  writePair("m2", makeLocalCertificate(peerCa, "peer2 again"));
   members[2].signal("SIGHUP");
   const back = new TestClient(members[2].clientAddress, identityOf(good));
   await until("m2 takes part again", () =>
@@ -319,7 +299,7 @@ test("an authority is rotated under traffic: both for a while, then the new one 
   });
   await goesOn("both authorities are trusted");
   await changeFiles(TAKEN, () => {
-    for (const i of [0, 1, 2]) writePair(`peer${i}`, makeLocalCertificate(next, `peer${i}`));
+    for (const i of [0, 1, 2]) writePair(`m${i}`, makeLocalCertificate(next, `peer${i}`));
   });
   await goesOn("members have certificates of the new authority");
   await changeFiles(TAKEN, () => write("peer-ca.pem", next.certPem));

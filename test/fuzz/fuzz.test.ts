@@ -4,13 +4,13 @@ import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { test } from "node:test";
 import { pathToFileURL } from "node:url";
+import { editOf, SOURCE_BUGS } from "@quorate/sim";
 import { endsWithUs } from "../support/children.ts";
 import { AwakeClock } from "./awake-clock.ts";
 import { readOptions } from "./options.ts";
-import { misplaced } from "./plant.ts";
 
 const MAIN = join(import.meta.dirname, "main.ts");
-const PLANT = pathToFileURL(join(import.meta.dirname, "plant.ts")).href;
+const PLANT = pathToFileURL(join(import.meta.dirname, "../mutants/plant.ts")).href;
 
 async function run(
   args: readonly string[],
@@ -41,10 +41,10 @@ test("eight seconds of it find nothing", async () => {
 });
 
 test("a member that proposes unchecked, and ends on what does not decode, is found", async () => {
-  assert.equal(misplaced(), undefined);
+  const bugs = ["proposes-unchecked", "ends-on-malformed"];
   const env = {
     NODE_OPTIONS: `--import=${PLANT}`,
-    QUORATE_FUZZ_PLANT: "1",
+    QUORATE_PLANTED: JSON.stringify(bugs.map((name) => editOf(SOURCE_BUGS[name]))),
     NODE_DISABLE_COMPILE_CACHE: "1",
     // The bug is planted in modules of the sources.
     QUORATE_TEST_BUNDLE: "",

@@ -5,18 +5,14 @@
  * as the formatter lays it out, without types, comments and literals.
  */
 import { stripTypeScriptTypes } from "node:module";
-import { countPlaces } from "@quorate/host/testing";
+import { edited, type SourceEdit } from "@quorate/host/testing";
 import { codeOnly } from "../house/scan.ts";
 
-/** One change, as the text before and after; the text before is in the file exactly once. */
-export interface MachineChange {
+/** One change of a file's text. */
+export interface MachineChange extends Omit<SourceEdit, "path"> {
   readonly line: number;
-  /** Where the change begins in the file's text. */
-  readonly start: number;
-  /** What was changed, on one line. */
+  /** What was changed, on one line; it counts the same changes of a line. */
   readonly what: string;
-  readonly before: string;
-  readonly after: string;
 }
 
 /** Binary operators have a space on each side. */
@@ -58,7 +54,7 @@ export function changesOf(source: string): MachineChange[] {
     const line = source.slice(0, start).split("\n").length;
     const around = source.split("\n")[line - 1].trim();
     const what = `${source.slice(start, end).trim()} => ${text} in ${around}`.replace(/\s+/g, " ");
-    changes.push({ line, start, what, ...placeOf(source, start, end, text) });
+    changes.push({ line, what, start, end, text });
   };
   for (const { 0: operator, index } of code.matchAll(OPERATOR))
     add(index, index + operator.length, NEIGHBOURS[operator] ?? operator);
@@ -74,7 +70,7 @@ export function changesOf(source: string): MachineChange[] {
     add(start, index + statement.length, ";");
   }
   return changes
-    .filter(({ before, after }) => before !== after && reads(source.replace(before, () => after)))
+    .filter((one) => one.text !== source.slice(one.start, one.end) && reads(edited(source, one)))
     .sort((a, b) => a.start - b.start);
 }
 
@@ -96,14 +92,4 @@ function closing(code: string, start: number): number {
     else if (code[at] === ")" && --depth === 0) break;
   }
   return at;
-}
-
-/** The change with as much of what is around it as makes its place the only one. */
-function placeOf(source: string, start: number, end: number, text: string) {
-  for (let around = 0; ; around = around * 2 + 8) {
-    const [from, to] = [Math.max(0, start - around), Math.min(source.length, end + around)];
-    const before = source.slice(from, to);
-    if (countPlaces(source, before) !== 1) continue;
-    return { before, after: source.slice(from, start) + text + source.slice(end, to) };
-  }
 }

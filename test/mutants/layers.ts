@@ -1,16 +1,19 @@
 /**
- * The layers that may see a mutant: test files of a package, Raft's random clusters with more seeds
- * than a build takes, the simulator.
+ * The layers that may see a mutant: test files of a package, the simulator, and random clusters of
+ * Raft machines.
  */
 import { spawn } from "node:child_process";
 import { globSync } from "node:fs";
 import { join } from "node:path";
-import { runPool, seedsFrom, Totals } from "@quorate/sim";
-import type { Mutant } from "./mutant.ts";
+import type { SourceEdit } from "@quorate/host/testing";
+import { type CatalogueBug, runPool, searchClusters, seedsFrom, Totals } from "@quorate/sim";
 
 const ROOT = join(import.meta.dirname, "../..");
 const PLANT = join(import.meta.dirname, "plant.ts");
-const MAX_SEEDS = 400;
+/** Seeds of the simulator; a bug in Raft shows soon, or in clusters without members around it. */
+const MAX_SEEDS = 500;
+const MAX_RAFT_SEEDS = 40;
+const MAX_CLUSTER_SEEDS = 5000;
 const MAX_TEST_MS = 15 * 60_000;
 const FAILED = /^\s*not ok \d+ - (.*)$/m;
 const MAX_OUTPUT_CHARS = 4 << 20;
@@ -33,20 +36,19 @@ export interface RunOptions {
 }
 
 /**
- * Runs the mutant's test files; undefined if they pass. Rejects where no test ran at all, which
- * would prove nothing.
+ * Runs test files, or patterns of them, with a change of the source; undefined if they pass.
+ * Rejects where no test ran at all, which would prove nothing.
  */
 export async function runTests(
-  mutant: Mutant,
+  edit: SourceEdit,
+  tests: readonly string[],
   { maxMs = MAX_TEST_MS, isFirstEnough = false }: RunOptions = {},
 ): Promise<Found | undefined> {
-  const files = mutant.tests
+  if (tests.length === 0) return undefined;
+  const files = tests
     .flatMap((pattern) => globSync(pattern, { cwd: ROOT }))
     .filter((file) => !file.endsWith("mutants.test.ts"));
-  if (mutant.tests.length === 0) return undefined;
-  if (files.length === 0)
-    throw new Error(`${mutant.name}: no file matches ${mutant.tests.join(" ")}`);
-  const { file, before, after } = mutant;
+  if (files.length === 0) throw new Error(`no file matches ${tests.join(" ")}`);
   const startMs = performance.now();
   // One file needs no process of its own beside the runner's.
   const runner = files.length === 1 ? [] : ["--test"];
@@ -54,7 +56,7 @@ export async function runTests(
   const env = {
     ...process.env,
     NODE_COMPILE_CACHE: join(ROOT, "node_modules/.cache/quorate-tests"),
-    QUORATE_MUTANT: JSON.stringify({ file, before, after }),
+    QUORATE_PLANTED: JSON.stringify([edit]),
     NODE_TEST_CONTEXT: undefined,
   };
   const isOver = isFirstEnough ? (text: string) => FAILED.test(text) : () => false;
@@ -65,49 +67,39 @@ export async function runTests(
   if (failed.length === 0 && seconds * 1000 >= maxMs)
     return { layer: "tests", by: `more than ${maxMs} ms`, seeds: undefined, seconds };
   if (failed.length === 0 && !/^# tests [1-9]/m.test(output))
-    throw new Error(`${mutant.name}: no test ran\n${output.slice(-2000)}`);
+    throw new Error(`no test ran\n${output.slice(-2000)}`);
   return failed.length === 0
     ? undefined
     : { layer: "tests", by: failed[0], seeds: undefined, seconds };
 }
 
-/** Raft's own search, with thousands of seeds; for mutants of its list. */
-export async function runRandomClusters(mutant: Mutant): Promise<Found | undefined> {
+/** Random clusters of Raft machines, until a seed shows the change. */
+export async function runClusters(edit: SourceEdit): Promise<Found | undefined> {
   const startMs = performance.now();
-  const env = { ...process.env, RAFT_MUTANTS: mutant.name, NODE_TEST_CONTEXT: undefined };
-  const output = await outputOf(
-    ["--test", "--test-reporter=tap", "packages/raft/test/mutants.test.ts"],
-    env,
-  );
-  const [, found] =
-    output.match(new RegExp(`^\\s*# ${mutant.name.replace(/[^\w ]/g, ".")}: (.*)$`, "m")) ?? [];
-  if (found === undefined)
-    throw new Error(`${mutant.name}: Raft's random clusters did not run\n${output.slice(-2000)}`);
-  if (found === "NOT CAUGHT") return undefined;
-  const seeds = found.match(/^seed (\d+)/)?.[1];
-  return {
-    layer: "random clusters",
-    by: found.replace(/^seed \d+, /, ""),
-    seeds: seeds === undefined ? undefined : Number(seeds),
-    seconds: (performance.now() - startMs) / 1000,
-  };
+  const found = await searchClusters({ edit, first: 1, count: MAX_CLUSTER_SEEDS });
+  if (found === undefined) return undefined;
+  const seconds = (performance.now() - startMs) / 1000;
+  return { layer: "random clusters", by: found.problem, seeds: found.seed, seconds };
 }
 
-/** Runs seeds from 1 on until one breaks a promise; undefined if none of them does. */
-export async function runSimulator(mutant: Mutant): Promise<Found | undefined> {
-  if (mutant.sim === "no") return undefined;
+/** Whether a change is one of Raft. */
+export const isRaft = ({ path }: SourceEdit): boolean => path.includes("/packages/raft/");
+
+/**
+ * Runs seeds from 1 on until one breaks a promise; undefined if none of them does.
+ * @param sim how the runs differ from those that seeds draw
+ */
+export async function runSimulator(
+  edit: SourceEdit,
+  sim: CatalogueBug["sim"],
+  maxSeeds = isRaft(edit) && sim === undefined ? MAX_RAFT_SEEDS : MAX_SEEDS,
+): Promise<Found | undefined> {
+  if (sim === "no") return undefined;
   const startMs = performance.now();
   const totals = new Totals();
-  const changes =
-    mutant.sim === "default" || mutant.sim === undefined ? undefined : { set: mutant.sim };
-  const next = seedsFrom(1, mutant.maxSeeds ?? MAX_SEEDS, () => totals.failed.size > 0, changes);
-  const { file, before, after } = mutant;
-  await runPool({
-    workers: 2,
-    patch: { file, before, after },
-    next,
-    done: (summary) => totals.add(summary),
-  });
+  const changes = sim === undefined ? undefined : { set: sim };
+  const next = seedsFrom(1, maxSeeds, () => totals.failed.size > 0, changes);
+  await runPool({ workers: 2, edit, next, done: (summary) => totals.add(summary) });
   if (totals.failed.size === 0) return undefined;
   const [[seed, violation]] = [...totals.failed].sort(([a], [b]) => a - b) as [[number, string]];
   const by = violation

@@ -32,7 +32,6 @@ interface Chosen extends MachineChange {
 interface Tried {
   readonly file: string;
   readonly what: string;
-  readonly before: string;
   readonly line: number;
   readonly killed: boolean;
   /** The test or the seed that saw it, or why nothing could. */
@@ -40,8 +39,8 @@ interface Tried {
   readonly seconds: number;
 }
 
-const keyOf = ({ file, what, before }: Pick<Tried, "file" | "what" | "before">) =>
-  `${file}\0${what}\0${before}`;
+const keyOf = ({ file, line, what }: Pick<Tried, "file" | "line" | "what">) =>
+  `${file}\0${line}\0${what}`;
 
 /** Files of the packages that differ from those of the branch main. */
 function changedFiles(): string[] {
@@ -82,21 +81,20 @@ async function tryOne(
   seeds: number,
 ): Promise<Tried> {
   const startMs = performance.now();
-  const { file, line, what, before, after } = change;
+  const { file, line, what, start } = change;
+  const edit = { ...change, path: join(PACKAGES, file) };
   const tried = (killed: boolean, by: string): Tried => {
     const seconds = Math.round((performance.now() - startMs) / 100) / 10;
-    return { file, what, before, line, killed, by, seconds };
+    return { file, what, line, killed, by, seconds };
   };
-  const tests = covered.filter((one) => one.passes && runs(one, file, change.start));
-  const name = `${file}:${line}: ${what.slice(0, 120)}`;
+  const tests = covered.filter((one) => one.passes && runs(one, file, start));
   let left = 0;
   for (const { test, ms } of tests.sort((a, b) => a.ms - b.ms)) {
     if (performance.now() - startMs > maxMs) {
       left++;
       continue;
     }
-    const mutant = { name, file, before, after, tests: [test], sim: "no" } as const;
-    const by = await runTests(mutant, {
+    const by = await runTests(edit, [test], {
       maxMs: Math.max(MIN_RUN_MS, ms * MAX_RUN_FACTOR),
       isFirstEnough: true,
     }).catch(() => ({ by: LOADS_NOT }));
@@ -104,15 +102,7 @@ async function tryOne(
     if (by !== undefined) return tried(true, `${basename(test, ".test.ts")}: ${by.by}`);
   }
   if (seeds > 0) {
-    const sim = await runSimulator({
-      name,
-      file,
-      before,
-      after,
-      tests: [],
-      sim: "default",
-      maxSeeds: seeds,
-    });
+    const sim = await runSimulator(edit, undefined, seeds);
     if (sim !== undefined) return tried(true, `seed ${sim.seeds}: ${sim.by}`);
   }
   const without = left === 0 ? "" : `, without ${left} slow ones`;

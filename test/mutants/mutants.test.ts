@@ -7,6 +7,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
+import { edited } from "@quorate/host/testing";
 import { changesOf } from "./changes.ts";
 import { MUTANTS } from "./list.ts";
 import { problemsOf } from "./quick.ts";
@@ -20,10 +21,10 @@ test("every mutant changes one place of the source, and reads as TypeScript", ()
 
 test("a mutant whose place is gone, or that does not read, is reported", () => {
   const [one] = MUTANTS;
-  const [gone] = problemsOf([{ ...one, before: "nothing of the kind" }]);
-  assert.match(gone ?? "", /has 0 places that read: nothing of the kind/);
-  const [unreadable] = problemsOf([{ ...one, after: "if (" }]);
-  assert.match(unreadable ?? "", /does not read as TypeScript/);
+  const [gone] = problemsOf([{ ...one, find: "nothing.of.the.kind" }]);
+  assert.match(gone ?? "", /has 0 places of the shape: nothing.of.the.kind/);
+  const [unreadable] = problemsOf([{ ...one, put: "if (" }]);
+  assert.match(unreadable ?? "", /Unexpected token/);
   assert.match(problemsOf([one, one])[0] ?? "", /two of this name/);
 });
 
@@ -55,9 +56,7 @@ test("a machine changes conditions, operators and statements, each at a place of
       "10 === => !==",
     ],
   );
-  const changed = changes.map(({ before, after }) => source.replace(before, () => after));
-  assert.equal(new Set(changed).size, changes.length);
-  for (const { before } of changes) assert.equal(source.split(before).length, 2);
+  assert.equal(new Set(changes.map((one) => edited(source, one))).size, changes.length);
 });
 
 test("rows are replaced or added in the table, and others stay, as does a layer that was not run", () => {

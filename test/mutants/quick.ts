@@ -1,31 +1,23 @@
 /** What can be said of mutants without running them. */
 import { readFileSync } from "node:fs";
 import { stripTypeScriptTypes } from "node:module";
-import { join } from "node:path";
-import { replacePlaces } from "@quorate/host/testing";
-import { misplaced } from "@quorate/sim";
-import type { Mutant } from "./mutant.ts";
+import { edited } from "@quorate/host/testing";
+import { editOf } from "@quorate/sim";
+import type { Mutant } from "./list.ts";
 
 /** Mutants that cannot be planted any more, one line each; empty if all can. */
 export function problemsOf(mutants: readonly Mutant[]): string[] {
   const problems: string[] = [];
   const names = new Set<string>();
   for (const mutant of mutants) {
-    const { name, file, before, after } = mutant;
+    const { name } = mutant;
     if (names.has(name)) problems.push(`${name}: there are two of this name`);
     names.add(name);
-    const wrong = misplaced(mutant);
-    if (wrong !== undefined) {
-      problems.push(`${name}: ${wrong}`);
-      continue;
-    }
-    const source = readFileSync(join(import.meta.dirname, "../../packages", file), "utf8");
     try {
-      stripTypeScriptTypes(replacePlaces(source, before, after));
+      const edit = editOf(mutant);
+      stripTypeScriptTypes(edited(readFileSync(edit.path, "utf8"), edit));
     } catch (error) {
-      problems.push(
-        `${name}: with the bug in it packages/${file} does not read as TypeScript: ${(error as Error).message}`,
-      );
+      problems.push(`${name}: ${(error as Error).message}`);
     }
   }
   return problems;

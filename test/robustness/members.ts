@@ -7,8 +7,8 @@
  */
 import { mkdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { writeCertificates } from "../../scripts/certs.ts";
-import { TestCluster, tlsFlags } from "../support/cluster.ts";
+import { tlsFlags, writeCertificates } from "../../scripts/certs.ts";
+import { TestCluster } from "../support/cluster.ts";
 import { quorate } from "../support/executables.ts";
 import { MemberDied, TestMember } from "../support/member.ts";
 import { freePorts } from "../support/ports.ts";

@@ -5,7 +5,7 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type CertificateFiles, writeCertificates } from "../../scripts/certs.ts";
+import { type CertificateFiles, tlsFlags, writeCertificates } from "../../scripts/certs.ts";
 import type { ClientIdentity } from "../../scripts/cluster/health.ts";
 import { type Executable, memberUnderTest } from "./executables.ts";
 import { MemberDied, TestMember } from "./member.ts";
@@ -17,8 +17,11 @@ export interface ClusterOptions {
   readonly executable?: Executable;
   /** Members, 3 by default. */
   readonly size?: number;
-  /** Mutual TLS for clients and peers; plain connections by default. */
-  readonly tls?: boolean;
+  /**
+   * Mutual TLS for clients and peers, with certificates that are made for the cluster or with those
+   * of the test; plain connections by default.
+   */
+  readonly tls?: boolean | OwnTls;
   /** Flags for every member, after the usual ones. */
   readonly flags?: readonly string[];
   /** Variables for every member. */
@@ -31,6 +34,14 @@ export interface ClusterOptions {
   readonly advertisedPeerUrlOf?: (name: string) => string | undefined;
   /** Client and peer port of each member, for tests that need fixed ones. Free ones by default. */
   readonly ports?: readonly (readonly [client: number, peer: number])[];
+}
+
+/** Certificates that a test makes, in files of its own. */
+export interface OwnTls {
+  /** How clients present themselves. */
+  readonly identity: ClientIdentity;
+  /** The flags that name the files of a member. */
+  flagsOf(name: string): readonly string[];
 }
 
 const startAttempts = 5;
@@ -79,7 +90,7 @@ export class TestCluster {
    */
   async prepareMember(name: string): Promise<TestMember> {
     const [client, peer] = await freePorts(2);
-    const scheme = this.certs === undefined ? "http" : "https";
+    const scheme = this.identity.ca === undefined ? "http" : "https";
     const member = this.#prepare({
       name,
       clientUrl: `${scheme}://127.0.0.1:${client}`,
@@ -152,14 +163,16 @@ async function prepareCluster(options: ClusterOptions): Promise<TestCluster> {
   } = options;
   const { advertisedPeerUrlOf = () => undefined } = options;
   const dir = mkdtempSync(join(tmpdir(), `quorate-test-${executable.name}-`));
-  const certs = tls ? await writeCertificates(join(dir, "certs")) : undefined;
-  const read = (path: string): string => readFileSync(path, "utf8");
-  const identity =
-    certs === undefined
-      ? {}
-      : { ca: read(certs.ca), cert: read(certs.client), key: read(certs.clientKey) };
+  const certs = tls === true ? await writeCertificates(join(dir, "certs")) : undefined;
+  const { identity, flagsOf }: OwnTls =
+    typeof tls === "object"
+      ? tls
+      : {
+          identity: identityOf(certs),
+          flagsOf: () => (certs === undefined ? [] : tlsFlags(certs)),
+        };
   const free = options.ports === undefined ? await freePorts(2 * size) : options.ports.flat();
-  const scheme = tls ? "https" : "http";
+  const scheme = tls === false ? "http" : "https";
   const plans = Array.from({ length: size }, (_, index) => ({
     name: `m${index}`,
     clientUrl: `${scheme}://127.0.0.1:${free[2 * index]}`,
@@ -179,7 +192,7 @@ async function prepareCluster(options: ClusterOptions): Promise<TestCluster> {
         `--listen-peer-urls=${peerUrl}`,
         `--initial-advertise-peer-urls=${advertisedPeerUrlOf(name) ?? peerUrl}`,
         ...clusterFlags,
-        ...(certs === undefined ? [] : tlsFlags(certs)),
+        ...flagsOf(name),
         ...flags,
       ],
       env: { ...env, ...envOf(name) },
@@ -202,18 +215,10 @@ async function prepareCluster(options: ClusterOptions): Promise<TestCluster> {
   return new TestCluster(dir, members, certs, identity, prepare);
 }
 
-/** Mutual TLS for clients and peers, in etcd's flags. */
-export function tlsFlags(certs: CertificateFiles): string[] {
-  return [
-    `--cert-file=${certs.server}`,
-    `--key-file=${certs.serverKey}`,
-    `--trusted-ca-file=${certs.ca}`,
-    "--client-cert-auth",
-    `--peer-cert-file=${certs.peer}`,
-    `--peer-key-file=${certs.peerKey}`,
-    `--peer-trusted-ca-file=${certs.peerCa}`,
-    "--peer-client-cert-auth",
-  ];
+function identityOf(certs: CertificateFiles | undefined): ClientIdentity {
+  if (certs === undefined) return {};
+  const read = (path: string): string => readFileSync(path, "utf8");
+  return { ca: read(certs.ca), cert: read(certs.client), key: read(certs.clientKey) };
 }
 
 /**

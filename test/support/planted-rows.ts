@@ -6,14 +6,16 @@ const PAGE = join(import.meta.dirname, "../../docs/evidence/planted-bugs.md");
 const HEADS: readonly string[] = ["planted bug", "bug", "option"];
 
 /**
- * The names of the bugs in the tables below a title, without what a bracket explains, sorted. Empty
- * where there is no such title.
+ * The second cells of the rows in the tables below a title, by the name of the bug in the first one,
+ * without what a bracket explains. Empty where there is no such title.
  */
-export function plantedRows(title: string): string[] {
+export function plantedRows(title: string): Map<string, string> {
   const sections = readFileSync(PAGE, "utf8").split(/^## /m);
   const section = sections.find((text) => text.startsWith(`${title}\n`)) ?? "";
-  return [...section.matchAll(/^\| ([^|]+?)(?: \([^|]*\))? \|/gm)]
-    .map((row) => row[1])
-    .filter((name) => !HEADS.includes(name) && !name.startsWith("`"))
-    .sort();
+  const rows = section.matchAll(/^\| ([^|]+?)(?: \([^|]*\))? \| ([^|]*?) \|/gm);
+  return new Map(
+    [...rows]
+      .map(([, name, second]) => [name!, second!] as const)
+      .filter(([name]) => !HEADS.includes(name) && !name.startsWith("`")),
+  );
 }

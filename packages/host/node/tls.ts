@@ -16,7 +16,6 @@ import {
   type SecureContextOptions,
   type TLSSocket,
 } from "node:tls";
-import { defined } from "@quorate/proto";
 import { tlsContext } from "../src/tls-context.ts";
 import type { Pauses } from "../src/turns.ts";
 import { plainSerial, type Revocations, readRevocations } from "./crl.ts";
@@ -69,6 +68,12 @@ export interface TlsOptions {
   readonly insecureSkipVerify?: boolean | undefined;
 }
 
+/** The TLS options of a side that only dials, and may have no certificate. */
+export interface ClientTls extends Omit<TlsOptions, "certPem" | "keyPem"> {
+  readonly certPem: string | undefined;
+  readonly keyPem: string | undefined;
+}
+
 /** TlsOptions with paths instead of texts. */
 export interface TlsFiles
   extends Omit<
@@ -97,7 +102,7 @@ export async function parseTlsFiles(
 ): Promise<TlsOptions> {
   const { certFile, keyFile, clientCertFile, clientKeyFile, trustedCaFile, crlFile, ...rest } =
     files;
-  const bytes = (path: string): Uint8Array => defined(contents.get(path), path);
+  const bytes = (path: string): Uint8Array => contents.get(path)!;
   const text = (path: string): string => Buffer.from(bytes(path)).toString("utf8");
   const revocations = crlFile ? await revocationsOf(crlFile, bytes(crlFile), pauses) : undefined;
   return {
@@ -125,9 +130,9 @@ async function revocationsOf(
 }
 
 function contextOptions(
-  options: TlsOptions,
-  certPem: string,
-  keyPem: string,
+  options: ClientTls,
+  certPem: string | undefined,
+  keyPem: string | undefined,
 ): SecureContextOptions {
   const { trustedCaPem: trusted, minVersion, maxVersion, ciphers } = options;
   return tlsContext({ trusted, cert: certPem, key: keyPem, minVersion, maxVersion, ciphers });
@@ -158,7 +163,7 @@ export function serverTlsOptions(
  * else `host`.
  */
 export function clientTlsOptions(
-  options: TlsOptions,
+  options: ClientTls,
   host: string,
   alpnProtocols: string[],
 ): ConnectionOptions {

@@ -21,6 +21,5 @@ export { MemoryExchange } from "./memory-exchange.ts";
 export { SECTOR_BYTES } from "./memory-file.ts";
 export { MemoryKeyspaceOpener, type MemoryKeyspaceOptions } from "./memory-keyspace.ts";
 export { randomContract } from "./random-contract.ts";
-export { changeSource } from "./source-hook.ts";
-export { countPlaces, replacePlaces } from "./source-place.ts";
+export { edited, plantEdit, type SourceEdit } from "./source-hook.ts";
 export { leaveStaleSocket } from "./stale-socket.ts";

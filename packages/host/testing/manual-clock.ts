@@ -7,6 +7,7 @@
  *     clock.advance(1);   // "now"
  */
 import type { Clock, Timer } from "../src/clock.ts";
+import { Heap } from "../src/heap.ts";
 import { Turns } from "../src/turns.ts";
 
 /** 2026-01-01T00:00:00Z: the default start. */
@@ -35,8 +36,7 @@ export class ManualClock implements Clock {
   #nowMs = 0;
   #wallStartMs: number;
   #order = 0;
-  /** A binary heap: the next task is at 0. */
-  readonly #heap: Task[] = [];
+  readonly #heap = new Heap(before);
   #endOfTurn: (() => void)[] = [];
 
   /** @param wallMs the wall-clock time at monotonic time 0. */
@@ -93,8 +93,8 @@ export class ManualClock implements Clock {
 
   /** The monotonic time of the next task, or undefined. */
   nextDueMs(): number | undefined {
-    this.#dropCancelled();
-    return this.#heap[0]?.dueMs;
+    while (this.#heap.first?.cancelled === true) this.#heap.take();
+    return this.#heap.first?.dueMs;
   }
 
   /**
@@ -143,16 +143,7 @@ export class ManualClock implements Clock {
 
   #set(dueMs: number, run: () => void): Timer {
     const task: Task = { dueMs, order: this.#order++, run, cancelled: false };
-    const heap = this.#heap;
-    let i = heap.length;
-    heap.push(task);
-    while (i > 0) {
-      const parent = (i - 1) >> 1;
-      if (!before(task, heap[parent])) break;
-      heap[i] = heap[parent];
-      i = parent;
-    }
-    heap[i] = task;
+    this.#heap.add(task);
     return {
       cancel() {
         task.cancelled = true;
@@ -161,29 +152,7 @@ export class ManualClock implements Clock {
   }
 
   #takeDue(untilMs: number): Task | undefined {
-    this.#dropCancelled();
-    return this.#heap.length > 0 && this.#heap[0].dueMs <= untilMs ? this.#takeFirst() : undefined;
-  }
-
-  #dropCancelled(): void {
-    while (this.#heap.length > 0 && this.#heap[0].cancelled) this.#takeFirst();
-  }
-
-  #takeFirst(): Task {
-    const heap = this.#heap;
-    const first = heap[0];
-    const last = heap.pop() as Task;
-    if (heap.length === 0) return first;
-    let i = 0;
-    for (;;) {
-      let child = 2 * i + 1;
-      if (child >= heap.length) break;
-      if (child + 1 < heap.length && before(heap[child + 1], heap[child])) child++;
-      if (!before(heap[child], last)) break;
-      heap[i] = heap[child];
-      i = child;
-    }
-    heap[i] = last;
-    return first;
+    const dueMs = this.nextDueMs();
+    return dueMs !== undefined && dueMs <= untilMs ? this.#heap.take() : undefined;
   }
 }

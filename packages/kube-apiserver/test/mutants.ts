@@ -1,131 +1,132 @@
 /** Bugs of Kubernetes' access control and controllers, which their tests catch. */
-import type { Mutant } from "../../../test/mutants/mutant.ts";
+import type { CatalogueBug } from "@quorate/sim";
 
-type Bug = readonly [name: string, file: string, before: string, after: string];
+const DIRECTORY = "packages/kube-apiserver/test/policy";
+const GARBAGE = { tests: [`${DIRECTORY}/garbage.test.ts`], sim: "no" } as const;
+const ACCESS = {
+  tests: ["access", "rbac", "tokens", "impersonation", "webhooks"].map(
+    (name) => `${DIRECTORY}/${name}.test.ts`,
+  ),
+  sim: "no",
+} as const;
 
-const garbage: readonly Bug[] = [
-  [
-    "the collector believes that an owner is gone by its uid alone",
-    "controllers/garbage-collector.ts",
-    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the source's text
-    "return `${uid}/${kind}/${namespace}/${name}`;",
-    "return [uid, kind, namespace, name][0];",
-  ],
-  [
-    "the collector deletes an object one of whose owners is there",
-    "controllers/garbage-collector.ts",
-    "if (solid.length > 0) {",
-    "if (solid.length > 1) {",
-  ],
-  [
-    "the collector takes an owner of an unknown kind for gone",
-    "controllers/garbage-collector.ts",
-    'if (owner === "unknown-kind") return "unknown-kind";',
-    'if (owner === "unknown-kind") { owners.dangling.push(reference); continue; }',
-  ],
-  [
-    "an owner in a namespace is looked for outside of it",
-    "controllers/gc-objects.ts",
-    'if (resource.namespaced && identity.namespace === "") return "namespaced-owner";',
-    'if (resource.namespaced && identity.namespace === "") return "absent";',
-  ],
-  [
-    "a foreground deletion does not wait",
-    "controllers/garbage-collector.ts",
-    "if (blocking.length === 0) {",
-    "if (blocking.length >= 0) {",
-  ],
-  [
-    "a circle of foreground deletions stays",
-    "controllers/garbage-collector.ts",
-    "if ([...node.dependents].some(({ isDeletingDependents }) => isDeletingDependents)) {",
-    "if (node.dependents.size < 0) {",
-  ],
-  [
-    "an orphan keeps its reference",
-    "controllers/garbage-collector.ts",
-    "for (const { identity } of [...node.dependents]) {",
-    "for (const { identity } of [...node.dependents].slice(1)) {",
-  ],
-  [
-    "dependents of a deleted object are not looked at",
-    "controllers/gc-graph.ts",
-    "for (const dependent of node.dependents) this.#listener.attemptDelete(dependent);\n    this.#wakeWaitingOwners(node.owners);",
-    "this.#wakeWaitingOwners(node.owners);",
-  ],
-];
-
-const access: readonly Bug[] = [
-  [
-    "a role of a namespace counts in all of them",
-    "authz/rbac-index.ts",
-    'for (const scope of namespace === "" ? [""] : ["", namespace]) {',
-    "for (const scope of this.#subjects.keys()) {",
-  ],
-  [
-    "a user grants verbs that it does not have",
-    "authz/escalation.ts",
-    "coversAll(owner.verbs, right.verbs) &&",
-    "owner.verbs.length > 0 &&",
-  ],
-  [
-    "a rule for one name covers all names",
-    "authz/escalation.ts",
-    "return wanted !== undefined && wanted.length > 0 && wanted.every((one) => owner.includes(one));",
-    "return wanted === undefined || wanted.every((one) => owner.includes(one));",
-  ],
-  [
-    "the algorithm in a token's header is not compared with the key's",
-    "authn/service-account-tokens.ts",
-    "if (header.alg !== algorithm) continue;",
-    "if (header.alg === undefined) continue;",
-  ],
-  [
-    "a token is good for every audience",
-    "authn/service-account-tokens.ts",
-    "if (common.length === 0) {",
-    "if (common.length < 0) {",
-  ],
-  [
-    "a token outlives the object that it is bound to",
-    "authn/service-account-claims.ts",
-    "if (object === undefined || isGone(object, wallMs)) {",
-    "if (object === undefined) return;\n  if (isGone(object, wallMs)) {",
-  ],
-  [
-    "impersonated extra values need no permission",
-    "authn/impersonation.ts",
-    "for (const name of values) await check({ ...base, subresource, name });",
-    "for (const name of values) await check({ ...base, subresource, name }).catch(() => {});",
-  ],
-  [
-    "a webhook guards its own configuration",
-    "admission/webhook-match.ts",
-    'if (kind.group !== "admissionregistration.k8s.io") return false;',
-    'if (kind.group !== "none") return false;',
-  ],
-  [
-    "a webhook's denial is ignored with failurePolicy Ignore",
-    "admission/webhook-dispatch.ts",
-    "if (!result.allowed) throw denied(webhook, result.status);",
-    'if (!result.allowed && webhook.spec.failurePolicy !== "Ignore") throw denied(webhook, result.status);',
-  ],
-];
-
-const directory = "packages/kube-apiserver/test/policy";
-
-function mutants(bugs: readonly Bug[], tests: readonly string[]): Mutant[] {
-  return bugs.map(([name, file, before, after]) => ({
-    name,
-    file: `kube-apiserver/src/${file}`,
-    before,
-    after,
-    tests: tests.map((test) => `${directory}/${test}.test.ts`),
-    sim: "no",
-  }));
-}
-
-export const MUTANTS: readonly Mutant[] = [
-  ...mutants(garbage, ["garbage"]),
-  ...mutants(access, ["access", "rbac", "tokens", "impersonation", "webhooks"]),
-];
+export const BUGS: Readonly<Record<string, CatalogueBug>> = {
+  "the collector believes that an owner is gone by its uid alone": {
+    at: "kube-apiserver/src/controllers/garbage-collector.ts#placeOf",
+    find: `return \`\${$uid}/\${$kind}/\${$namespace}/\${$name}\`;`,
+    put: "return [$uid, $kind, $namespace, $name][0];",
+    ...GARBAGE,
+  },
+  "the collector deletes an object one of whose owners is there": {
+    at: "kube-apiserver/src/controllers/garbage-collector.ts#GarbageCollector.#judge",
+    find: `
+      const { solid: $solid, dangling: $dangling, waiting: $waiting } = $owners;
+      if ($solid.length > 0) $keep;`,
+    put: `
+      const { solid: $solid, dangling: $dangling, waiting: $waiting } = $owners;
+      if ($solid.length > 1) $keep;`,
+    ...GARBAGE,
+  },
+  "the collector takes an owner of an unknown kind for gone": {
+    at: "kube-apiserver/src/controllers/garbage-collector.ts#GarbageCollector.#classify",
+    find: 'return "unknown-kind";',
+    put: `
+      {
+        owners.dangling.push(reference);
+        continue;
+      }`,
+    ...GARBAGE,
+  },
+  "an owner in a namespace is looked for outside of it": {
+    at: "kube-apiserver/src/controllers/gc-objects.ts#GcObjects.get",
+    find: 'return "namespaced-owner";',
+    put: 'return "absent";',
+    ...GARBAGE,
+  },
+  "a foreground deletion does not wait": {
+    at: "kube-apiserver/src/controllers/garbage-collector.ts#GarbageCollector.#deleteDependents",
+    find: "$blocking.length === 0",
+    put: "true",
+    ...GARBAGE,
+  },
+  "a circle of foreground deletions stays": {
+    at: "kube-apiserver/src/controllers/garbage-collector.ts#GarbageCollector.#judge",
+    find: `
+      [...$node.dependents].some(
+        ({ isDeletingDependents: $isDeletingDependents }) => $isDeletingDependents,
+      )`,
+    put: "false",
+    ...GARBAGE,
+  },
+  "an orphan keeps its reference": {
+    at: "kube-apiserver/src/controllers/garbage-collector.ts#GarbageCollector.#attemptOrphan",
+    find: "[...$node.dependents]",
+    put: "[...$node.dependents].slice(1)",
+    ...GARBAGE,
+  },
+  "dependents of a deleted object are not looked at": {
+    at: "kube-apiserver/src/controllers/gc-graph.ts#OwnerGraph.remove",
+    find: "for (const $dependent of $node.dependents) this.#listener.attemptDelete($dependent);",
+    put: "",
+    ...GARBAGE,
+  },
+  "a role of a namespace counts in all of them": {
+    at: "kube-apiserver/src/authz/rbac-index.ts#RbacIndex.visitRules",
+    find: `$namespace === "" ? [""] : ["", $namespace]`,
+    put: "this.#subjects.keys()",
+    ...ACCESS,
+  },
+  "a user grants verbs that it does not have": {
+    at: "kube-apiserver/src/authz/escalation.ts#covers",
+    find: "coversAll($owner.verbs, $right.verbs)",
+    put: "$owner.verbs.length > 0",
+    ...ACCESS,
+  },
+  "a rule for one name covers all names": {
+    at: "kube-apiserver/src/authz/escalation.ts#coversName",
+    find: `
+      $wanted !== undefined &&
+      $wanted.length > 0 &&
+      $wanted.every(($one) => $owner.includes($one))`,
+    put: "$wanted === undefined || $wanted.every(($one) => $owner.includes($one))",
+    ...ACCESS,
+  },
+  "the algorithm in a token's header is not compared with the key's": {
+    at: "kube-apiserver/src/authn/service-account-tokens.ts#ServiceAccountTokens.#verify",
+    find: "$header.alg !== $algorithm",
+    put: "$header.alg === undefined",
+    ...ACCESS,
+  },
+  "a token is good for every audience": {
+    at: "kube-apiserver/src/authn/service-account-tokens.ts#ServiceAccountTokens.#audiencesOf",
+    find: `
+      const $common = $of.filter($isCommon);
+      if ($common.length === 0) $refusal;`,
+    put: "const $common = $of.filter($isCommon);",
+    ...ACCESS,
+  },
+  "a token outlives the object that it is bound to": {
+    at: "kube-apiserver/src/authn/service-account-claims.ts#checkBound",
+    find: "$object === undefined || isGone($object, $wallMs)",
+    put: "$object !== undefined && isGone($object, $wallMs)",
+    ...ACCESS,
+  },
+  "impersonated extra values need no permission": {
+    at: "kube-apiserver/src/authn/impersonation.ts#checkExtra",
+    find: "check({ ...$base, subresource: $subresource, name: $name })",
+    put: "check({ ...$base, subresource: $subresource, name: $name }).catch(() => {})",
+    ...ACCESS,
+  },
+  "a webhook guards its own configuration": {
+    at: "kube-apiserver/src/admission/webhook-match.ts#isExempt",
+    find: `$kind.group !== "admissionregistration.k8s.io"`,
+    put: `$kind.group !== "none"`,
+    ...ACCESS,
+  },
+  "a webhook's denial is ignored with failurePolicy Ignore": {
+    at: "kube-apiserver/src/admission/webhook-dispatch.ts#dispatch",
+    find: "!$result.allowed",
+    put: `!$result.allowed && webhook.spec.failurePolicy !== "Ignore"`,
+    ...ACCESS,
+  },
+};

@@ -10,6 +10,7 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import { connect } from "node:tls";
 import { tlsContext } from "@quorate/host";
+import { tlsFlags } from "../../../scripts/certs.ts";
 import {
   makeAuthority,
   makeCertificate,
@@ -17,8 +18,8 @@ import {
   type TestCertificate,
 } from "../../../test/support/certs.ts";
 import { endsWith } from "../../../test/support/children.ts";
-import { memberUnderTest, quorate } from "../../../test/support/executables.ts";
-import { TestMember } from "../../../test/support/member.ts";
+import { startCluster } from "../../../test/support/cluster.ts";
+import { quorate } from "../../../test/support/executables.ts";
 import { freePorts } from "../../../test/support/ports.ts";
 import { until } from "../../../test/support/until.ts";
 
@@ -39,38 +40,20 @@ function files(name: string, one: TestCertificate): [cert: string, key: string] 
 }
 
 test("an API server takes client certificates of an intermediate", async (t) => {
-  const [port, clientPort, peerPort] = await freePorts(3);
-  const url = `https://127.0.0.1:${clientPort}`;
-  const peerUrl = `http://127.0.0.1:${peerPort}`;
+  const [port] = await freePorts(1);
   writeFileSync(ca, intermediate.certPem);
   files("client", client);
   const [cert, key] = files("server", server);
-  const member = new TestMember({
-    name: "m",
-    command: memberUnderTest.command,
-    env: {},
-    clientUrl: url,
-    peerUrl,
-    dataDir: join(dir, "m"),
-    logFile: join(dir, "m.log"),
-    identity: { ca: intermediate.certPem, cert: client.certPem, key: client.keyPem },
-    flags: [
-      "--name=m",
-      `--data-dir=${join(dir, "m")}`,
-      `--initial-cluster=m=${peerUrl}`,
-      `--listen-client-urls=${url}`,
-      `--advertise-client-urls=${url}`,
-      `--listen-peer-urls=${peerUrl}`,
-      `--initial-advertise-peer-urls=${peerUrl}`,
-      `--cert-file=${cert}`,
-      `--key-file=${key}`,
-      `--trusted-ca-file=${ca}`,
-      "--client-cert-auth",
-    ],
+  const cluster = await startCluster({
+    size: 1,
+    tls: {
+      identity: { ca: intermediate.certPem, cert: client.certPem, key: client.keyPem },
+      flagsOf: () =>
+        tlsFlags({ ca, server: cert, serverKey: key, peer: cert, peerKey: key, peerCa: ca }),
+    },
   });
-  member.start();
-  t.after(() => member.kill());
-  await member.waitReady();
+  t.after(() => cluster.destroy());
+  const [url] = cluster.endpoints;
   const child = endsWith(
     spawn(
       quorate.command[0],

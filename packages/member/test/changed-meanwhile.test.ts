@@ -1,6 +1,7 @@
 /**
  * What the background jobs of a member rest on changes while they wait: leadership, the end of the
- * member, a snapshot. test/mutants/rechecks.ts lists all such places with their tests.
+ * member, a snapshot. packages/sim/src/planted/catalogue/rechecks.ts lists all such places with
+ * their tests.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -1,10 +1,8 @@
 /** TLS of the proxy towards the cluster (etcd: client/pkg/transport, ClientConfig). */
 import { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { isIP } from "node:net";
-import { type ConnectionOptions, checkServerIdentity } from "node:tls";
-import { tlsContext } from "@quorate/host";
-import { commonName } from "@quorate/host/node";
+import type { ConnectionOptions } from "node:tls";
+import { clientTlsOptions, commonName } from "@quorate/host/node";
 import { splitAddress } from "@quorate/rpc/node";
 import { FlagRefusal, type TlsFlags } from "./proxy-flags.ts";
 
@@ -42,15 +40,11 @@ export function checkUpstreamTls(flags: UpstreamTlsFlags): void {
 export function upstreamTls(flags: UpstreamTlsFlags, address: string): ConnectionOptions {
   const { certFile, keyFile, caFile, skipsVerification } = flags;
   const host = address.startsWith("unix:") ? "localhost" : splitAddress(address).host;
-  return {
-    ...tlsContext({
-      trusted: caFile === "" ? undefined : readFileSync(caFile),
-      ...(certFile === "" ? {} : { cert: readFileSync(certFile), key: readFileSync(keyFile) }),
-    }),
-    ALPNProtocols: ["h2"],
-    // TLS allows no address as server name, but the certificate is still checked against it.
-    servername: isIP(host) === 0 ? host : "",
-    checkServerIdentity: (_dialled, certificate) => checkServerIdentity(host, certificate),
-    rejectUnauthorized: !skipsVerification,
-  };
+  const text = (path: string) => (path === "" ? undefined : readFileSync(path, "utf8"));
+  const [certPem, keyPem, trustedCaPem] = [certFile, keyFile, caFile].map(text);
+  return clientTlsOptions(
+    { certPem, keyPem, trustedCaPem, insecureSkipVerify: skipsVerification },
+    host,
+    ["h2"],
+  );
 }

@@ -17,8 +17,8 @@ import {
 } from "../../../test/support/certs.ts";
 import { PREFACE } from "../src/http2/constants.ts";
 import { settingsFrame } from "./engine/core.ts";
-import { until } from "./engine/server.ts";
 import { RecordingLogger } from "./helpers/server.ts";
+import { until } from "./helpers/until.ts";
 
 const GREETING = concat([fromLatin1(PREFACE), settingsFrame()]);
 const GET = "GET / HTTP/1.1\r\nhost: x\r\n\r\n";

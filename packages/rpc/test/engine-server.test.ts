@@ -32,12 +32,13 @@ import {
 } from "./engine/core.ts";
 import { CALL, GrpcClient, message } from "./engine/grpc.ts";
 import { Recorder } from "./engine/recorder.ts";
-import { type EngineUnderTest, startEngine, unchanged, until } from "./engine/server.ts";
 import { clientStream, collect, duplex, serverStream, unary } from "./helpers/calls.ts";
+import { type ServerUnderTest, startServer } from "./helpers/server.ts";
+import { unchanged, until } from "./helpers/until.ts";
 
 const HELLO = Buffer.from("hello");
 const PREFACE_BYTES = Buffer.from(PREFACE, "latin1");
-const ECHO: EngineUnderTest = { unary: { "/test.Echo/Now": (bytes) => bytes } };
+const ECHO: ServerUnderTest = { unary: { "/test.Echo/Now": (bytes) => bytes } };
 
 const CA = makeAuthority();
 const SERVER = makeLocalCertificate(CA, "server");
@@ -45,7 +46,7 @@ const TLS = { certPem: SERVER.certPem, keyPem: SERVER.keyPem };
 
 describe("@grpc/grpc-js", () => {
   test("gets messages of every size around a frame, a window and the limit", async (t) => {
-    const { client } = await startEngine(t, ECHO);
+    const { client } = await startServer(t, ECHO);
     const caller = client();
     for (const size of [0, 5, 16_379, 16_380, 65_535, 65_536, MIB, 2 * MIB]) {
       const bytes = Buffer.alloc(size, size & 0xff);
@@ -61,7 +62,7 @@ describe("@grpc/grpc-js", () => {
   });
 
   test("gets a thousand answers at once, in any order", async (t) => {
-    const { client } = await startEngine(t, {
+    const { client } = await startServer(t, {
       unary: {
         "/test.Echo/Now": async (bytes) => {
           for (let turns = bytes[0] % 5; turns > 0; turns--)
@@ -81,7 +82,7 @@ describe("@grpc/grpc-js", () => {
 
   test("gets statuses, metadata across and compressed messages", async (t) => {
     let seen: CallContext | undefined;
-    const { client } = await startEngine(t, {
+    const { client } = await startServer(t, {
       unary: {
         "/test.Echo/Now": (bytes, context) => {
           seen = context;
@@ -113,7 +114,7 @@ describe("@grpc/grpc-js", () => {
   });
 
   test("streams in every direction", async (t) => {
-    const { client } = await startEngine(t, {
+    const { client } = await startServer(t, {
       stream: {
         "/test.Chat/Talk": (call) => ({
           message: (bytes) => void call.send(bytes),
@@ -158,7 +159,7 @@ describe("@grpc/grpc-js", () => {
   test("is held back by a service that pauses, and holds one back by not reading", async (t) => {
     const calls: StreamCall[] = [];
     let received = 0;
-    const { client, server } = await startEngine(t, {
+    const { client, server } = await startServer(t, {
       options: { receiveWindowBytes: 65_535, sendBudgetBytes: 100_000 },
       stream: {
         "/test.Chat/Talk": (call) => {
@@ -188,7 +189,7 @@ describe("@grpc/grpc-js", () => {
 
   test("observes deadlines, and its own cancels arrive", async (t) => {
     const { promise: cancelled, resolve } = Promise.withResolvers<void>();
-    const { client, clock, server } = await startEngine(t, {
+    const { client, clock, server } = await startServer(t, {
       unary: {
         "/test.Echo/Wait": (_bytes, context) => {
           context.onCancel(() => resolve());
@@ -217,7 +218,7 @@ describe("@grpc/grpc-js", () => {
   });
 
   test("speaks TLS", async (t) => {
-    const { client } = await startEngine(t, { ...ECHO, tls: TLS });
+    const { client } = await startServer(t, { ...ECHO, tls: TLS });
     const secure = credentials.createSsl(Buffer.from(CA.certPem));
     const caller = client({ "grpc.ssl_target_name_override": "localhost" }, secure);
     const large = Buffer.alloc(MIB, 7);
@@ -232,7 +233,7 @@ describe("@grpc/grpc-js", () => {
 
 describe("node:http2", () => {
   test("gets plain answers, with bodies both ways, many at a time", async (t) => {
-    const { port } = await startEngine(t, {
+    const { port } = await startServer(t, {
       http: async (request) => ({
         status: 200,
         headers: { "x-path": request.path },
@@ -260,7 +261,7 @@ describe("node:http2", () => {
   });
 
   test("lives with an early answer to a body that goes on", async (t) => {
-    const { port } = await startEngine(t, { maxHttpBodyBytes: 1000 });
+    const { port } = await startServer(t, { maxHttpBodyBytes: 1000 });
     const session = connectHttp2(`http://127.0.0.1:${port}`);
     t.after(() => session.destroy());
     const stream = session.request({ ":path": "/", ":method": "POST" });
@@ -298,14 +299,14 @@ const noCurl =
     : "no curl with HTTP/2 is installed";
 
 describe("curl", { skip: noCurl }, () => {
-  const http: EngineUnderTest["http"] = (one) => ({
+  const http: ServerUnderTest["http"] = (one) => ({
     status: 200,
     headers: {},
     body: `${one.method} ${one.path} ${one.body.length}\n`,
   });
 
   test("over HTTP/1.1 and HTTP/2 on one port", async (t) => {
-    const { port } = await startEngine(t, { ...ECHO, http });
+    const { port } = await startServer(t, { ...ECHO, http });
     assert.match(
       await curl(`http://127.0.0.1:${port}/a`),
       /^HTTP\/1\.1 200 OK\n[\s\S]*\n\nGET \/a 0\n$/,
@@ -330,7 +331,7 @@ describe("curl", { skip: noCurl }, () => {
     t.after(() => rmSync(directory, { recursive: true }));
     const ca = join(directory, "ca.pem");
     writeFileSync(ca, CA.certPem);
-    const { port } = await startEngine(t, { http, tls: TLS });
+    const { port } = await startServer(t, { http, tls: TLS });
     assert.match(
       await curl(
         "--cacert",
@@ -356,7 +357,7 @@ describe("curl", { skip: noCurl }, () => {
     t.after(() => rmSync(directory, { recursive: true }));
     const path = join(directory, "socket");
     leaveStaleSocket(path);
-    await startEngine(t, { http, options: { listen: [{ path, secure: false }] } });
+    await startServer(t, { http, options: { listen: [{ path, secure: false }] } });
     assert.match(
       await curl("--unix-socket", path, "--http2-prior-knowledge", "http://localhost/a"),
       /GET \/a 0\n$/,
@@ -366,7 +367,7 @@ describe("curl", { skip: noCurl }, () => {
 
 describe("HTTP/1.1", () => {
   test("is answered in turn on one connection, and broken requests end it", async (t) => {
-    const { socket } = await startEngine(t, {
+    const { socket } = await startServer(t, {
       http: (one) => ({ status: 200, headers: {}, body: one.path }),
     });
     const first = await socket();
@@ -384,7 +385,7 @@ describe("HTTP/1.1", () => {
   });
 
   test("that does not come to an end is cut off", async (t) => {
-    const { socket, clock, server } = await startEngine(t, {});
+    const { socket, clock, server } = await startServer(t, {});
     const slow = await socket();
     let text = "";
     slow.on("data", (chunk) => (text += chunk));
@@ -412,10 +413,10 @@ function greedy(client: GrpcClient, calls: number): Uint8Array {
 
 describe("hostile sockets", () => {
   const large = Buffer.alloc(MIB);
-  const services: EngineUnderTest = { unary: { ...ECHO.unary, "/test.Echo/Large": () => large } };
+  const services: ServerUnderTest = { unary: { ...ECHO.unary, "/test.Echo/Large": () => large } };
 
   test("one that does not read is held up, its neighbour is not, and it is cut off after a time", async (t) => {
-    const { socket, client, server, clock } = await startEngine(t, {
+    const { socket, client, server, clock } = await startServer(t, {
       ...services,
       options: { maxConnectionMemoryMib: 16, limits: { sendStallTimeoutMs: 60_000 } },
     });
@@ -443,7 +444,7 @@ describe("hostile sockets", () => {
     "because all of them have": { maxOutputBytes: 1e9, maxUnsentTotalBytes: 100_000 },
   })) {
     test(`one that asks and asks and does not read is not read either, ${why}`, async (t) => {
-      const { socket, client, server } = await startEngine(t, {
+      const { socket, client, server } = await startServer(t, {
         ...services,
         options: { grpcKeepAliveMinTimeMs: 0, limits },
       });
@@ -484,7 +485,7 @@ describe("hostile sockets", () => {
   }
 
   test("one that says nothing, or not enough, or that opens no TLS, is closed in time", async (t) => {
-    const { socket, clock, server } = await startEngine(t, ECHO);
+    const { socket, clock, server } = await startServer(t, ECHO);
     const silent = await socket();
     const halting = await socket();
     halting.write("PRI");
@@ -503,7 +504,7 @@ describe("hostile sockets", () => {
     }
     assert.equal(server.counters().silentConnections, 2);
     assert.equal(server.counters().http2.prefaceTimeouts, 1);
-    const secure = await startEngine(t, { ...ECHO, tls: TLS });
+    const secure = await startServer(t, { ...ECHO, tls: TLS });
     const quiet = await secure.socket();
     quiet.resume();
     await until(() => secure.server.counters().activeConnections === 1);
@@ -514,7 +515,7 @@ describe("hostile sockets", () => {
   });
 
   test("one too many is closed once it has said what it speaks, if all others are busy", async (t) => {
-    const { socket, server, client } = await startEngine(t, {
+    const { socket, server, client } = await startServer(t, {
       stream: { "/test.Chat/Talk": () => ({}) },
       options: { maxConnections: 2 },
     });
@@ -538,7 +539,7 @@ describe("hostile sockets", () => {
   });
 
   test("one that breaks a rule gets GOAWAY before it is closed", async (t) => {
-    const { socket } = await startEngine(t, ECHO);
+    const { socket } = await startServer(t, ECHO);
     const client = await socket();
     const chunks: Buffer[] = [];
     client.on("data", (chunk: Buffer) => chunks.push(chunk));
@@ -552,7 +553,7 @@ describe("closing", () => {
   test("notifies the clients, lets open calls end, and takes no new connection", async (t) => {
     const started = Promise.withResolvers<void>();
     const finish = Promise.withResolvers<Buffer>();
-    const { client, server, port, socket } = await startEngine(t, {
+    const { client, server, port, socket } = await startServer(t, {
       unary: {
         "/test.Echo/Slow": () => {
           started.resolve();
@@ -577,7 +578,7 @@ describe("closing", () => {
   });
 
   test("cuts off what is left after the grace", async (t) => {
-    const { client, server, clock } = await startEngine(t, {
+    const { client, server, clock } = await startServer(t, {
       unary: { "/test.Echo/Slow": () => new Promise(() => {}) },
     });
     const answer = unary(client(), "/test.Echo/Slow", HELLO);

@@ -8,7 +8,8 @@ import { WebSocket } from "ws";
 import { Gateway } from "../src/gateway/gateway.ts";
 import { MAX_SOCKET_MESSAGE_BYTES, SocketExchange } from "../src/gateway/socket-exchange.ts";
 import type { CallContext, StreamCall } from "../src/service.ts";
-import { startEngine, until } from "./engine/server.ts";
+import { startServer } from "./helpers/server.ts";
+import { until } from "./helpers/until.ts";
 
 const RANGE = KVService.methods.Range.path;
 const WATCH = WatchService.methods.Watch.path;
@@ -68,7 +69,7 @@ async function start(t: TestContext): Promise<Bed> {
   const options = { clock, maxMessageBytes: 8192, maxHeldTotalBytes: 10_000 };
   const sockets = new SocketGateway(gateway, options);
   t.after(() => sockets.close());
-  const { port } = await startEngine(t, { exchange: sockets.handler });
+  const { port } = await startServer(t, { exchange: sockets.handler });
   return { port, calls, contexts, seen, sockets, clock };
 }
 

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
+import { heldBytes } from "../../../test/support/memory.ts";
 import { MessageAssembler } from "../src/messages.ts";
 import { StatusError } from "../src/service.ts";
-import { heldBytes } from "./helpers/memory.ts";
 
 const SEED = 20_260_101;
 

@@ -6,14 +6,15 @@ import type { HttpExchangeHandler, HttpTunnel } from "@quorate/host";
 import { MemoryExchange } from "@quorate/host/testing";
 import { ABNORMAL_CLOSURE, type ServerWebSocket, serveWebSocket } from "@quorate/rpc/node";
 import { WebSocket } from "ws";
-import { type RunningEngine, startEngine, unchanged, until } from "./engine/server.ts";
+import { type RunningServer, startServer } from "./helpers/server.ts";
+import { unchanged, until } from "./helpers/until.ts";
 
 const MAX_MESSAGE_BYTES = 100_000;
 const HANDSHAKE =
   "GET /ws HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n" +
   "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
 
-interface Bed extends RunningEngine {
+interface Bed extends RunningServer {
   readonly sockets: ServerWebSocket[];
   readonly received: string[];
   readonly codes: number[];
@@ -42,7 +43,7 @@ async function start(
     if (socket !== undefined) sockets.push(socket);
     return {};
   };
-  const engine = await startEngine(t, { exchange, options: { sendBudgetBytes, limits } });
+  const engine = await startServer(t, { exchange, options: { sendBudgetBytes, limits } });
   return { ...engine, sockets, received, codes };
 }
 

@@ -4,25 +4,17 @@
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { FORCED } from "../../../test/mutants/forced.ts";
 import { freshSeed } from "../../../test/support/fresh-seed.ts";
 import { optionsOf } from "../src/base/options.ts";
-import { PLANTED_BUGS, type PlantedBug } from "../src/planted/planted.ts";
-import { misplaced, SOURCE_BUGS } from "../src/planted/planted-sources.ts";
+import { USER_BUGS } from "../src/planted/catalogue/users.ts";
+import { HUNTED_BUGS, SOURCE_BUGS } from "../src/planted/catalogue.ts";
 import { runPool, seedsFrom } from "../src/run/pool.ts";
 import { shrinkSeed } from "../src/run/shrink.ts";
 import { Totals } from "../src/run/totals.ts";
 import { runSeed } from "../src/run-seed.ts";
-import { USER_BUGS } from "../src/users/planted-bugs.ts";
-import { NOTED_SEEDS } from "./noted-seeds.ts";
 
 const MAX_SEEDS = 500;
 const SHORT = { set: { faultPhaseMs: 2000 } };
-
-for (const [name, bug] of Object.entries(SOURCE_BUGS)) {
-  test(`the place of a bug in the source is there, once: ${name}`, () =>
-    assert.equal(misplaced(bug), undefined));
-}
 
 /**
  * Of the bugs in what users may, each build looks for some, by its commit: they are many and alike.
@@ -32,20 +24,19 @@ const USER_TURNS = 5;
 const turn = freshSeed() % USER_TURNS;
 const userBugs = Object.keys(USER_BUGS);
 
-function reasonToSkip(bug: PlantedBug): string | false {
+function reasonToSkip(bug: string): string | false {
   const place = userBugs.indexOf(bug);
   if (place < 0 || place % USER_TURNS === turn) return false;
   return `not in this build's turn; QUORATE_FRESH_SEED=${place % USER_TURNS} runs it`;
 }
 
-for (const bug of PLANTED_BUGS) {
+for (const [bug, noted] of HUNTED_BUGS) {
   const skip = reasonToSkip(bug);
   test(`a planted bug is found: ${bug}`, { skip }, async (context) => {
     const totals = new Totals();
-    const forced = FORCED[bug];
-    const noted = NOTED_SEEDS[bug] ?? 1;
+    const sim = SOURCE_BUGS[bug]?.sim;
     const found = () => totals.failed.size > 0;
-    const changes = forced === undefined ? undefined : { set: forced };
+    const changes = typeof sim === "object" ? { set: sim } : undefined;
     const first = seedsFrom(noted, 1, found, changes);
     const rest = seedsFrom(1, MAX_SEEDS, found, changes);
     await runPool({
@@ -56,7 +47,7 @@ for (const bug of PLANTED_BUGS) {
     });
     assert.ok(found(), `none of ${totals.seeds} seeds showed it`);
     const [[seed, violation]] = totals.failed;
-    const note = seed === noted ? "" : `, to be noted in noted-seeds.ts in place of ${noted}`;
+    const note = seed === noted ? "" : `, to be noted in the catalogue in place of ${noted}`;
     context.diagnostic(`seed ${seed}${note}: ${violation.split("\n")[0].slice(0, 160)}`);
   });
 }

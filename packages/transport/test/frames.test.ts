@@ -4,6 +4,7 @@ import { SeededRandom } from "@quorate/host";
 import { raftpb } from "@quorate/proto";
 import fc from "fast-check";
 import { freshSeed } from "../../../test/support/fresh-seed.ts";
+import { heldBytes } from "../../../test/support/memory.ts";
 import {
   decodeMessage,
   END_FRAME,
@@ -12,7 +13,6 @@ import {
   FrameReader,
   MAX_MESSAGE_ENTRIES,
 } from "../src/frames.ts";
-import { heldBytes } from "./helpers/memory.ts";
 
 const SEED = 20_260_102;
 

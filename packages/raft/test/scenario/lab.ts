@@ -35,7 +35,7 @@
  */
 import { fromLatin1, InvariantError, raftpb } from "@quorate/proto";
 import { bootstrapEntries, confChangeOf, Raft, type RaftConfig, type Ready } from "../../index.ts";
-import { type DiskRecord, emptyConfState, SimDisk } from "../sim/disk.ts";
+import { type DiskRecord, emptyConfState, SimDisk } from "../../testing/index.ts";
 import {
   showConfState,
   showEntry,

@@ -1,4 +1,5 @@
 /** A server on a free port of 127.0.0.1, with time under the test's hand, and clients for it. */
+import { connect, type Socket } from "node:net";
 import type { TestContext } from "node:test";
 import { type ChannelCredentials, Client, type ClientOptions, credentials } from "@grpc/grpc-js";
 import type { HttpExchangeHandler, HttpHandler, LogFields, Logger } from "@quorate/host";
@@ -69,6 +70,8 @@ export interface RunningServer {
   readonly logger: RecordingLogger;
   /** A client that ends with the test. */
   client(options?: ClientOptions, secure?: ChannelCredentials): Client;
+  /** A plain connection that ends with the test. */
+  socket(): Promise<Socket>;
 }
 
 /** Starts a server that ends with the test. */
@@ -98,19 +101,26 @@ export async function startServer(t: TestContext, what: ServerUnderTest): Promis
     clock.advance(1);
     await closed;
   });
+  const port = bound.port ?? 0;
   return {
     server,
-    port: bound.port ?? 0,
+    port,
     clock,
     logger,
     client(options = {}, secure = credentials.createInsecure()) {
-      const client = new Client(`127.0.0.1:${bound.port}`, secure, {
+      const client = new Client(`127.0.0.1:${port}`, secure, {
         "grpc.use_local_subchannel_pool": 1,
         ...options,
       });
       t.after(() => client.close());
       return client;
     },
+    socket: () =>
+      new Promise((resolve) => {
+        const socket = connect({ port, host: "127.0.0.1", noDelay: true }, () => resolve(socket));
+        socket.on("error", () => {});
+        t.after(() => socket.destroy());
+      }),
   };
 }
 

@@ -3,7 +3,6 @@
  * things are off in many runs.
  */
 import { SeededRandom } from "@quorate/host";
-import type { PlantedBug } from "../planted/planted.ts";
 import { drawFaults, type FaultKind, LATER_DISK, weightsOf } from "./fault-kinds.ts";
 import { drawLater } from "./later-options.ts";
 import {
@@ -168,7 +167,8 @@ export interface SimOptions {
   readonly longDeafness: boolean;
   /** Whether what reads the members' logs stops now and then. */
   readonly logStalls: boolean;
-  readonly bug: PlantedBug | undefined;
+  /** The name of a planted bug. */
+  readonly bug: string | undefined;
 }
 
 /** How options are to differ from those that a seed draws. */
@@ -179,7 +179,7 @@ export interface Changes {
 }
 
 /** The options of a seed. */
-export function optionsOf(seed: number, bug?: PlantedBug, changes: Changes = {}): SimOptions {
+export function optionsOf(seed: number, bug?: string, changes: Changes = {}): SimOptions {
   const drawn = draw(seed, bug, changes.set?.theme);
   const changed = { ...drawn, ...changes.set };
   const faults = { ...drawn.faults };
@@ -193,7 +193,7 @@ export function optionsOf(seed: number, bug?: PlantedBug, changes: Changes = {})
 type One = <T>(...choices: T[]) => T;
 
 /** @param forced the theme instead of the one that the seed draws */
-function draw(seed: number, bug: PlantedBug | undefined, forced: Theme | undefined): SimOptions {
+function draw(seed: number, bug: string | undefined, forced: Theme | undefined): SimOptions {
   const random = new SeededRandom(BigInt(seed)).fork("options");
   const one: One = (...choices) => choices[random.below(choices.length)];
   const network = random.below(4) > 0;

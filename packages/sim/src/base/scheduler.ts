@@ -5,7 +5,7 @@
  * An event runs alone; the promises that it settled react before the next event is taken. Nothing
  * else sets an order: real time, timers and input of the machine underneath play no part.
  */
-import { type Clock, type Timer, Turns } from "@quorate/host";
+import { type Clock, Heap, type Timer, Turns } from "@quorate/host";
 
 /** 2026-01-01T00:00:00Z. */
 const START_WALL_MS = 1_767_225_600_000;
@@ -110,8 +110,7 @@ function before(a: Task, b: Task): boolean {
 export class Scheduler {
   #nowMs = 0;
   #order = 0;
-  /** A binary heap: the next task stands at 0. */
-  #heap: Task[] = [];
+  readonly #heap = new Heap(before);
   /** Tasks in the heap that were cancelled. */
   readonly #queue = { cancelled: 0 };
   /** Events that ran. */
@@ -191,10 +190,10 @@ export class Scheduler {
   }
 
   #take(): Task | undefined {
-    if (this.#queue.cancelled > Math.max(MIN_CANCELLED, this.#heap.length / 2)) this.#sweep();
+    if (this.#queue.cancelled > Math.max(MIN_CANCELLED, this.#heap.size / 2)) this.#sweep();
     for (;;) {
-      if (this.#heap.length === 0) return undefined;
-      const task = this.#takeFirst();
+      const task = this.#heap.take();
+      if (task === undefined) return undefined;
       task.isQueued = false;
       if (task.cancelled) {
         this.#queue.cancelled--;
@@ -211,42 +210,13 @@ export class Scheduler {
 
   /** Drops what was cancelled: most timers are limits that are never reached. */
   #sweep(): void {
-    const tasks = this.#heap;
-    this.#heap = [];
     this.#queue.cancelled = 0;
-    for (const task of tasks) if (!task.cancelled) this.#push(task);
+    this.#heap.keep((task) => !task.cancelled);
   }
 
   #push(task: Task): void {
     task.isQueued = true;
-    const heap = this.#heap;
-    let i = heap.length;
-    heap.push(task);
-    while (i > 0) {
-      const parent = (i - 1) >> 1;
-      if (!before(task, heap[parent])) break;
-      heap[i] = heap[parent];
-      i = parent;
-    }
-    heap[i] = task;
-  }
-
-  #takeFirst(): Task {
-    const heap = this.#heap;
-    const first = heap[0];
-    const last = heap.pop()!;
-    if (heap.length === 0) return first;
-    let i = 0;
-    for (;;) {
-      let child = 2 * i + 1;
-      if (child >= heap.length) break;
-      if (child + 1 < heap.length && before(heap[child + 1], heap[child])) child++;
-      if (!before(heap[child], last)) break;
-      heap[i] = heap[child];
-      i = child;
-    }
-    heap[i] = last;
-    return first;
+    this.#heap.add(task);
   }
 }
 

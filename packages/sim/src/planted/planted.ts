@@ -1,52 +1,26 @@
 /**
- * Bugs that a run can be given, so that it can be seen to find them. Those of this file stand
- * around a member, in what it takes for its world; the others are changes to its source
- * (planted-sources.ts).
+ * Bugs that stand around a member, in what it takes for its world. The others are changes of its
+ * source (catalogue.ts).
  */
 import type { DiskFile, KeyspaceWrite, Random } from "@quorate/host";
 import type { Member } from "@quorate/member";
 import { EMPTY, raftpb, toLatin1 } from "@quorate/proto";
 import type { DiskTwist } from "../disk.ts";
-import { plantInSource, SOURCE_BUGS, type SourceBugName } from "./planted-sources.ts";
-
-const WORLD_BUGS = [
-  "votes-not-synced",
-  "commit-without-quorum",
-  "stale-read",
-  "apply-twice",
-  "lost-batch",
-  "watch-skips",
-  "lease-not-renewed",
-] as const;
-
-/** A bug's name. */
-export type PlantedBug = (typeof WORLD_BUGS)[number] | SourceBugName;
-
-/** All of them. */
-export const PLANTED_BUGS: readonly PlantedBug[] = [
-  ...WORLD_BUGS,
-  ...(Object.keys(SOURCE_BUGS) as SourceBugName[]),
-];
-
-/** The bug of a name. Throws an Error with all names if there is none; undefined for undefined. */
-export function bugOf(name: string | undefined): PlantedBug | undefined {
-  if (name === undefined) return undefined;
-  const bug = PLANTED_BUGS.find((one) => one === name);
-  if (bug === undefined)
-    throw new Error(`there is no bug ${name}; they are ${PLANTED_BUGS.join(", ")}`);
-  return bug;
-}
-
-/** Makes a bug ready in this thread; to be called before the first member's module is loaded. */
-export function plant(bug: PlantedBug | undefined): void {
-  if (bug !== undefined && bug in SOURCE_BUGS) plantInSource(bug as SourceBugName);
-}
+/** The name of a bug of this file. */
+export type WorldBug =
+  | "votes-not-synced"
+  | "commit-without-quorum"
+  | "stale-read"
+  | "apply-twice"
+  | "lost-batch"
+  | "watch-skips"
+  | "lease-not-renewed";
 
 /** Below this a write to the log holds a vote or a commit index, and no entry of a client. */
 const SMALL_WRITE_BYTES = 120;
 
 /** How the disk lies. */
-export function twistOf(bug: PlantedBug | undefined, random: Random): DiskTwist {
+export function twistOf(bug: string | undefined, random: Random): DiskTwist {
   switch (bug) {
     case "votes-not-synced":
       return { file: syncOnlyLarge };
@@ -97,7 +71,7 @@ function syncOnlyLarge(file: DiskFile): DiskFile {
 }
 
 /** What a member does wrong that is not a matter of its disk. */
-export function plantMisbehavior(bug: PlantedBug | undefined, member: Member): void {
+export function plantMisbehavior(bug: string | undefined, member: Member): void {
   if (bug === "stale-read") {
     const read = member.read.bind(member);
     member.read = (caller, request) => read(caller, { ...request, linearizable: false });
@@ -125,7 +99,7 @@ export function plantMisbehavior(bug: PlantedBug | undefined, member: Member): v
 
 /** Answers that a sender makes up for its peers. */
 export function madeUpAnswers(
-  bug: PlantedBug | undefined,
+  bug: string | undefined,
   messages: readonly raftpb.Message[],
 ): raftpb.Message[] {
   if (bug !== "commit-without-quorum") return [];

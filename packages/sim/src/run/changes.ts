@@ -6,7 +6,6 @@ import { defined } from "@quorate/proto";
 import { FAULT_KINDS, type FaultKind } from "../base/fault-kinds.ts";
 import { type Changes, optionsOf } from "../base/options.ts";
 import { THEMES } from "../base/themes.ts";
-import type { PlantedBug } from "../planted/planted.ts";
 
 /** Reads --set and --without. Throws an Error that names what there is. */
 export function parseChanges(
@@ -50,7 +49,7 @@ export function parseChanges(
 /** The command that runs a seed. */
 export function commandOf(
   seed: number,
-  bug: PlantedBug | undefined,
+  bug: string | undefined,
   changes: Changes | undefined,
 ): string {
   const parts = [`./dev sim --seed ${seed}`];

@@ -1,10 +1,11 @@
 /** The simulator's command: its options stand in `readArguments` below. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
+import { plantEdit } from "@quorate/host/testing";
 import { readArguments } from "../../../../scripts/dev/command-line.ts";
 import { optionsOf } from "../base/options.ts";
 import { judgeHistory, parseHistory } from "../check/judge.ts";
-import { bugOf, plant } from "../planted/planted.ts";
+import { editFor } from "../planted/catalogue.ts";
 import { parseChanges } from "./changes.ts";
 import { runMany } from "./many.ts";
 import { runOne } from "./one.ts";
@@ -123,7 +124,8 @@ function numberOf(
 
 /** A build of the world with the bug in it. */
 async function load(): Promise<typeof import("../run-seed.ts").runSeed> {
-  plant(bugOf(values.bug));
+  const edit = editFor(values.bug);
+  if (edit !== undefined) plantEdit(edit);
   return (await import("../run-seed.ts")).runSeed;
 }
 
@@ -160,7 +162,7 @@ function rangeOf(text: string): { first: number; count: number } {
 }
 
 async function main(): Promise<boolean> {
-  const bug = bugOf(values.bug);
+  const { bug } = values;
   const changes = parseChanges(values.set ?? [], values.without ?? []);
   if (values.check !== undefined) return check(values.check);
   if (values.speed === true) {

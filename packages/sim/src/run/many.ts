@@ -5,7 +5,6 @@
 import { execFileSync } from "node:child_process";
 import { appendFileSync } from "node:fs";
 import type { Changes } from "../base/options.ts";
-import type { PlantedBug } from "../planted/planted.ts";
 import { commandOf } from "./changes.ts";
 import { runPool, seedsFrom } from "./pool.ts";
 import { Totals } from "./totals.ts";
@@ -18,7 +17,7 @@ export interface ManyOptions {
   /** Milliseconds after which no seed is begun. */
   readonly forMs: number;
   readonly workers: number;
-  readonly bug: PlantedBug | undefined;
+  readonly bug: string | undefined;
   readonly changes: Changes | undefined;
   /** A file to which one line of JSON is added at the end. */
   readonly summaryFile: string | undefined;

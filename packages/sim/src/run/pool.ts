@@ -2,8 +2,8 @@
  * Seeds on several processors: a few workers, each given its next seed when it is done with one.
  */
 import { Worker } from "node:worker_threads";
-import type { PlantedBug } from "../planted/planted.ts";
-import type { SourceBug } from "../planted/planted-sources.ts";
+import type { SourceEdit } from "@quorate/host/testing";
+import { editFor } from "../planted/catalogue.ts";
 import type { Order, Summary, WorkerData } from "./worker.ts";
 
 /**
@@ -14,9 +14,10 @@ const YOUNG_MIB = 96;
 /** What to run, and who hears of it. */
 export interface PoolOptions {
   readonly workers: number;
-  readonly bug?: PlantedBug | undefined;
-  /** A change of the members' source. */
-  readonly patch?: SourceBug | undefined;
+  /** The name of a planted bug. */
+  readonly bug?: string | undefined;
+  /** A change of the members' source; that of the bug unless said. */
+  readonly edit?: SourceEdit | undefined;
   /** The next seed; undefined when there is none. */
   next(): Order | undefined;
   /** Called for each run, as it ends. */
@@ -24,7 +25,13 @@ export interface PoolOptions {
 }
 
 /** Resolves when no seed is left and the last run has ended; rejects if a worker fails. */
-export async function runPool({ workers, bug, patch, next, done }: PoolOptions): Promise<void> {
+export async function runPool({
+  workers,
+  bug,
+  edit = editFor(bug),
+  next,
+  done,
+}: PoolOptions): Promise<void> {
   const work = () =>
     new Promise<void>((resolve, reject) => {
       const first = next();
@@ -32,7 +39,7 @@ export async function runPool({ workers, bug, patch, next, done }: PoolOptions):
         resolve();
         return;
       }
-      const workerData: WorkerData = { bug, patch };
+      const workerData: WorkerData = { bug, edit };
       const worker = new Worker(new URL("./worker.ts", import.meta.url), {
         workerData,
         resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MIB },

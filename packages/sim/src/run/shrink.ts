@@ -5,7 +5,6 @@
  */
 import { FAULT_KINDS } from "../base/fault-kinds.ts";
 import { type Changes, optionsOf, type SimOptions } from "../base/options.ts";
-import type { PlantedBug } from "../planted/planted.ts";
 import type { RunResult } from "../result.ts";
 import { commandOf } from "./changes.ts";
 
@@ -63,7 +62,7 @@ function smaller(options: SimOptions): [keyof SimOptions, number][] {
  */
 export async function shrinkSeed(
   seed: number,
-  bug: PlantedBug | undefined,
+  bug: string | undefined,
   changes: Changes | undefined,
   run: Run,
   print: (line: string) => void,

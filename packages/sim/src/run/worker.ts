@@ -5,9 +5,8 @@
 import { enableCompileCache } from "node:module";
 import { join } from "node:path";
 import { parentPort, workerData } from "node:worker_threads";
+import { plantEdit, type SourceEdit } from "@quorate/host/testing";
 import { type Changes, optionsOf } from "../base/options.ts";
-import { type PlantedBug, plant } from "../planted/planted.ts";
-import { plantPatch, type SourceBug } from "../planted/planted-sources.ts";
 import type { RunResult } from "../result.ts";
 
 /** A seed to run, and how its options are to differ from those that it draws. */
@@ -25,19 +24,17 @@ export interface Summary extends Omit<RunResult, "story" | "verdict" | "history"
 
 /** What a worker is made with. */
 export interface WorkerData {
-  readonly bug: PlantedBug | undefined;
-  /** A change of the source that is none of the planted bugs. */
-  readonly patch?: SourceBug | undefined;
+  readonly bug: string | undefined;
+  readonly edit: SourceEdit | undefined;
 }
 
-const { bug, patch } = workerData as WorkerData;
+const { bug, edit } = workerData as WorkerData;
 // Half of what a start costs is translating and compiling what did not change since the last one.
 enableCompileCache(join(import.meta.dirname, "../../../../node_modules/.cache/quorate-sim"));
 // A run makes thousands of errors that its clients expect, and their stacks are not read. The
 // command for one seed keeps stacks: it runs the seed in its own thread.
 Error.stackTraceLimit = 0;
-plant(bug);
-if (patch !== undefined) plantPatch("patch", patch);
+if (edit !== undefined) plantEdit(edit);
 const world = import("../run-seed.ts");
 
 parentPort!.on("message", async ({ seed, changes }: Order) => {

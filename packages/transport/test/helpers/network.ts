@@ -16,6 +16,7 @@ import {
   RecordingListener,
 } from "@quorate/transport/testing";
 import { freePorts } from "../../../../test/support/ports.ts";
+import { silentObserver } from "../../node/options.ts";
 
 /** A limit for machines that have much else to do; nothing takes as long. */
 const LIMIT_MS = 120_000;
@@ -106,21 +107,6 @@ const QUICK: Partial<Http2TransportOptions> = {
   mostRetryMs: 50,
 };
 
-export const SILENT: TransportObserver = {
-  known() {},
-  sent() {},
-  received() {},
-  dropped() {},
-  receiveFailed() {},
-  active() {},
-  roundTrip() {},
-  snapshotSendStarted() {},
-  snapshotSendEnded() {},
-  snapshotReceiveStarted() {},
-  snapshotReceiveEnded() {},
-  refused() {},
-};
-
 export class RealNetwork implements NetworkUnderTest {
   readonly #tls: TlsOptions | undefined;
   readonly #members: {
@@ -177,7 +163,7 @@ export class RealNetwork implements NetworkUnderTest {
         logger,
         listener: mutable,
         http: settings.http ?? (() => ({ status: 404, headers: {}, body: "404 page not found\n" })),
-        observer: { ...SILENT, ...settings.observer },
+        observer: { ...silentObserver, ...settings.observer },
         isRemoved: settings.isRemoved,
         askMembers:
           settings.askMembers ??

@@ -1,6 +1,7 @@
 /** The storage layer over simulated members: nothing is lost, stale or repeated under faults. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { CACHER_BUGS } from "../../mutants.ts";
 import { hunt } from "../history/hunt.ts";
 import { runInCluster } from "./run-in-cluster.ts";
 
@@ -28,7 +29,7 @@ test("a seed has one run", async () => {
 
 for (const bug of ["a lost update in guaranteedUpdate", "a stale consistent read"])
   test(`a planted bug is found over simulated members: ${bug}`, async (context) => {
-    const caught = await hunt(bug, "cluster");
+    const caught = await hunt(CACHER_BUGS[bug], "cluster");
     assert.notEqual(caught, undefined, "no seed shows it");
     assert.match(caught!.problem, /API-1/);
     context.diagnostic(`seed ${caught!.seed}: ${caught!.problem.slice(0, 200)}`);

@@ -1,8 +1,8 @@
 /** Runs random histories of the Cacher; its options are in `readArguments`. */
 import { readArguments } from "../../../../../scripts/dev/command-line.ts";
+import { CACHER_BUGS } from "../../mutants.ts";
 import { runInCluster } from "../cluster/run-in-cluster.ts";
 import { hunt } from "./hunt.ts";
-import { PLANTED_BUGS } from "./planted.ts";
 import { type HistoryResult, runHistory } from "./run-history.ts";
 
 const usage = `./dev sim cacher [OPTIONS]: random histories over two Cachers on one store
@@ -56,10 +56,10 @@ async function main(): Promise<number> {
 
 async function huntAll(): Promise<number> {
   let missed = 0;
-  for (const bug of Object.keys(PLANTED_BUGS)) {
+  for (const [name, bug] of Object.entries(CACHER_BUGS)) {
     const caught = await hunt(bug, values.below === "cluster" ? "cluster" : "storage");
     if (caught === undefined) missed++;
-    console.log(`${bug}: ${caught === undefined ? "NOT FOUND" : `seed ${caught.seed}`}`);
+    console.log(`${name}: ${caught === undefined ? "NOT FOUND" : `seed ${caught.seed}`}`);
     if (caught !== undefined) console.log(`  ${caught.problem.slice(0, 160)}`);
   }
   return missed > 0 ? 1 : 0;

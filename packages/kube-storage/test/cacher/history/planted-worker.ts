@@ -2,10 +2,12 @@
 import { enableCompileCache } from "node:module";
 import { join } from "node:path";
 import { parentPort, workerData } from "node:worker_threads";
-import { PLANTED_BUGS, plant } from "./planted.ts";
+import { plantEdit, type SourceEdit } from "@quorate/host/testing";
+import type { Below } from "./below.ts";
 
 export interface Hunt {
-  readonly bug: string;
+  readonly edit: SourceEdit;
+  readonly below: Below | undefined;
   readonly maxSeeds: number;
   /** Where: histories over a storage of the tests, or over the simulator's members. */
   readonly place: "storage" | "cluster";
@@ -16,10 +18,10 @@ export interface Caught {
   readonly problem: string;
 }
 
-const { bug, maxSeeds, place } = workerData as Hunt;
+const { edit, below, maxSeeds, place } = workerData as Hunt;
 // Most of a short hunt is the compilation of what did not change since the last one.
 enableCompileCache(join(import.meta.dirname, "../../../../../node_modules/.cache/quorate-sim"));
-plant(PLANTED_BUGS[bug]);
+plantEdit(edit);
 /** The first problem of a seed. */
 async function problemOf(seed: number): Promise<string | undefined> {
   if (place === "cluster") {
@@ -27,7 +29,7 @@ async function problemOf(seed: number): Promise<string | undefined> {
     return (await runInCluster(seed)).result.violation;
   }
   const { runHistory } = await import("./run-history.ts");
-  return (await runHistory(BigInt(seed), PLANTED_BUGS[bug].below)).problems[0];
+  return (await runHistory(BigInt(seed), below)).problems[0];
 }
 
 let caught: Caught | undefined;

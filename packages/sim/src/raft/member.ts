@@ -4,8 +4,8 @@
  * and state machine lag behind.
  */
 import { raftpb } from "@quorate/proto";
-import { confChangeOf, Raft, type RaftConfig, type Ready } from "../../index.ts";
-import { type DiskRecord, emptyConfState, type MachineState, SimDisk } from "./disk.ts";
+import { confChangeOf, Raft, type RaftConfig, type Ready } from "@quorate/raft";
+import { type DiskRecord, emptyConfState, type MachineState, SimDisk } from "@quorate/raft/testing";
 import type { Safety } from "./safety.ts";
 
 /** What a member's driver needs of the world. */

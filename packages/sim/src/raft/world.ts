@@ -4,7 +4,7 @@
  */
 import { type Random, SeededRandom } from "@quorate/host";
 import { fromLatin1, raftpb } from "@quorate/proto";
-import { bootstrapEntries } from "../../index.ts";
+import { bootstrapEntries } from "@quorate/raft";
 import { SimMember, type Surroundings } from "./member.ts";
 import { SimNetwork } from "./network.ts";
 import type { SimOptions } from "./options.ts";

@@ -15,7 +15,7 @@
  *   SAFE-8 durability               only what is durable here is applied here
  */
 import { raftpb, toLatin1 } from "@quorate/proto";
-import type { Raft } from "../../index.ts";
+import type { Raft } from "@quorate/raft";
 
 export class SafetyViolation extends Error {
   override readonly name = "SafetyViolation";

@@ -4,7 +4,7 @@
  * middle of a write too.
  */
 import type { raftpb } from "@quorate/proto";
-import type { InitialState } from "../../index.ts";
+import type { InitialState } from "../index.ts";
 
 /**
  * The saved state of the state machine: a hash that shows whether two applied the same

@@ -1,0 +1,39 @@
+/** One random cluster of Raft machines: everything fails, and then it heals. */
+import { optionsOf } from "./options.ts";
+import { type Counts, World } from "./world.ts";
+
+const TRACED_STEPS = 150;
+
+/**
+ * Runs a seed. Throws what went wrong.
+ * @param trace is given the last steps
+ */
+export function runSeed(seed: number, trace?: string[]): Counts {
+  const world = new World(optionsOf(seed), trace);
+  world.runFaults();
+  world.runHealed();
+  return world.counts;
+}
+
+/** The same; an error comes with the options, the last steps and how to see it again. */
+export function runOrExplain(seed: number): Counts {
+  try {
+    return runSeed(seed);
+  } catch (error) {
+    const trace: string[] = [];
+    try {
+      runSeed(seed, trace);
+    } catch {
+      // The same failure again: now the trace is there.
+    }
+    throw new Error(
+      [
+        `seed ${seed} failed: ${(error as Error).stack}`,
+        `options ${JSON.stringify(optionsOf(seed))}`,
+        "last steps:",
+        ...trace.slice(-TRACED_STEPS),
+        `to run it again: ./dev sim raft --seed ${seed}`,
+      ].join("\n"),
+    );
+  }
+}
