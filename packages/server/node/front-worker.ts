@@ -1,7 +1,7 @@
 /**
  * The program of a front-end thread: the same engine and gateway as on the member's thread, over
- * the services of the member. It is its own worker: the member's thread loads this file for its address
- * alone.
+ * the services of the member. It is its own worker: the member's thread loads this file for its
+ * address alone.
  */
 import { runFront } from "@quorate/front/node";
 import type { TlsOptions, TlsSource } from "@quorate/host/node";
