@@ -26,7 +26,7 @@ export const markdown = {
   describe: "the table for docs/internals/benchmarks.md (progress goes to standard error)",
 } as const;
 
-/** Those of the programs that are there, or the one of --only. Ends the process with 2 if none is. */
+/** The programs that are there, or the one of --only. Ends the process with 2 if none is. */
 export function programsOf(
   only: string | undefined,
   all: readonly (Executable | undefined)[] = [quorate, etcd],

@@ -32,7 +32,7 @@ const { values } = readArguments(help, {
     type: "string",
     requiresArg: true,
     describe:
-      "only tests or only sim (default: both); a bug in Raft that the simulator does not show is looked for in random clusters of Raft machines",
+      "only tests or only sim (default: both; a bug in Raft also in random clusters of Raft machines)",
   },
   quick: {
     type: "boolean",

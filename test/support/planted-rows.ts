@@ -6,8 +6,8 @@ const PAGE = join(import.meta.dirname, "../../docs/evidence/planted-bugs.md");
 const HEADS: readonly string[] = ["planted bug", "bug", "option"];
 
 /**
- * The second cells of the rows in the tables below a title, by the name of the bug in the first one,
- * without what a bracket explains. Empty where there is no such title.
+ * The second cells of the rows in the tables below a title, by the name of the bug in the first
+ * one, without what a bracket explains. Empty where there is no such title.
  */
 export function plantedRows(title: string): Map<string, string> {
   const sections = readFileSync(PAGE, "utf8").split(/^## /m);

@@ -18,8 +18,8 @@ export function edited(source: string, { start, end, text }: Omit<SourceEdit, "p
 }
 
 /**
- * From now on this thread loads the module of the file with the change in it. No file changes. To be
- * called before the module is loaded.
+ * From now on this thread loads the module of the file with the change in it. No file changes. To
+ * be called before the module is loaded.
  */
 export function plantEdit(edit: SourceEdit): void {
   registerHooks({

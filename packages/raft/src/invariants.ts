@@ -3,8 +3,9 @@
  * names it (test/invariants.test.ts checks both). A broken invariant throws InvariantError, and the
  * member stops because its state cannot be trusted.
  *
- * Invariants between machines (such as election safety) are checked by test/sim/safety.ts. A
- * message that breaks the protocol is not a broken invariant: message.ts refuses it.
+ * Invariants between machines (such as election safety) are checked by random clusters of
+ * packages/sim. A message that breaks the protocol is not a broken invariant: message.ts refuses
+ * it.
  */
 import { type InvariantList, type Violated, violatedOf } from "@quorate/proto";
 

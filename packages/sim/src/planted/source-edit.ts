@@ -101,8 +101,9 @@ function parsed(source: string): Node {
     errorRecovery: true,
   });
   const error = errors?.find(({ reasonCode }) => !TOLERATED.has(reasonCode));
-  if (error !== undefined) throw new Error(`${(error as unknown as Error).message}: ${source}`);
-  return program as unknown as Node;
+  if (error !== undefined) throw new Error(`${String(error)}: ${source}`);
+  if (!isNode(program)) throw new Error(`no program: ${source}`);
+  return program;
 }
 
 /** Parses a fragment: what may stand in a method is one, or what may stand in brackets there. */

@@ -6,11 +6,11 @@
 import { raftpb } from "@quorate/proto";
 import { confChangeOf, Raft, type RaftConfig, type Ready } from "@quorate/raft";
 import { type DiskRecord, emptyConfState, type MachineState, SimDisk } from "@quorate/raft/testing";
-import type { Safety } from "./safety.ts";
+import type { RaftSafety } from "./safety.ts";
 
 /** What a member's driver needs of the world. */
 export interface Surroundings {
-  readonly safety: Safety;
+  readonly safety: RaftSafety;
   send(from: SimMember, messages: readonly raftpb.Message[]): void;
 }
 

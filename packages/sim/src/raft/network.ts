@@ -1,14 +1,14 @@
 /** Messages on their way: lost, doubled, overtaken and cut off as the options say. */
 import type { Random } from "@quorate/host";
 import { raftpb } from "@quorate/proto";
-import type { SimOptions } from "./options.ts";
+import type { ScheduleOptions } from "./options.ts";
 
 /** Most messages on their way at once; a new one then pushes a random one out. */
 const MAX_MESSAGES = 200;
 const MAX_LATE_MESSAGES = 40;
 
 export class SimNetwork {
-  readonly #options: SimOptions;
+  readonly #options: ScheduleOptions;
   readonly #random: Random;
   #messages: raftpb.Message[] = [];
   /** Those that take their time. */
@@ -19,7 +19,7 @@ export class SimNetwork {
   /** Called when a snapshot was lost, to report it to its sender. */
   onSnapshotLost: (message: raftpb.Message) => void = () => {};
 
-  constructor(options: SimOptions, random: Random) {
+  constructor(options: ScheduleOptions, random: Random) {
     this.#options = options;
     this.#random = random;
   }

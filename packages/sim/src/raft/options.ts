@@ -1,7 +1,7 @@
 /** What a seed decides before the run starts. */
 import { SeededRandom } from "@quorate/host";
 
-export interface SimOptions {
+export interface ScheduleOptions {
   readonly seed: number;
   readonly members: number;
   readonly steps: number;
@@ -39,7 +39,7 @@ export interface SimOptions {
 }
 
 /** The options of a seed. */
-export function optionsOf(seed: number): SimOptions {
+export function optionsOf(seed: number): ScheduleOptions {
   const random = new SeededRandom(BigInt(seed)).fork("options");
   const one = <T>(...choices: T[]): T => choices[random.below(choices.length)];
   const checkQuorum = random.below(3) > 0;

@@ -1,6 +1,6 @@
 /** One random cluster of Raft machines: everything fails, and then it heals. */
 import { optionsOf } from "./options.ts";
-import { type Counts, World } from "./world.ts";
+import { type Counts, RaftWorld } from "./world.ts";
 
 const TRACED_STEPS = 150;
 
@@ -9,7 +9,7 @@ const TRACED_STEPS = 150;
  * @param trace is given the last steps
  */
 export function runSeed(seed: number, trace?: string[]): Counts {
-  const world = new World(optionsOf(seed), trace);
+  const world = new RaftWorld(optionsOf(seed), trace);
   world.runFaults();
   world.runHealed();
   return world.counts;

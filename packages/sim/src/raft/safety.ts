@@ -16,10 +16,7 @@
  */
 import { raftpb, toLatin1 } from "@quorate/proto";
 import type { Raft } from "@quorate/raft";
-
-export class SafetyViolation extends Error {
-  override readonly name = "SafetyViolation";
-}
+import { violate } from "../base/violation.ts";
 
 interface View {
   role: string;
@@ -43,11 +40,7 @@ interface AppliedEntry {
 /** Terms stay far below this in any run. */
 const TERM_SPAN = 100_000;
 
-function fail(property: string, detail: string): never {
-  throw new SafetyViolation(`${property}: ${detail}`);
-}
-
-export class Safety {
+export class RaftSafety {
   readonly #leaders = new Map<number, bigint>();
   readonly #leaderLogs: { term: number; id: bigint; terms: number[] }[] = [];
   readonly #views = new Map<bigint, View>();
@@ -86,11 +79,11 @@ export class Safety {
     const role = raft.role;
     const term = raft.term;
     if (before !== undefined && term < before.term)
-      fail("SAFE-1", `${raft.id}: term fell from ${before.term} to ${term}`);
+      violate("SAFE-1", `${raft.id}: term fell from ${before.term} to ${term}`);
     if (role === "leader") {
       const known = this.#leaders.get(term);
       if (known !== undefined && known !== raft.id)
-        fail("SAFE-1", `${known} and ${raft.id} lead in term ${term}`);
+        violate("SAFE-1", `${known} and ${raft.id} lead in term ${term}`);
       if (known === undefined) this.#elected(raft, terms);
     }
     this.#checkCommit(raft, before?.commit ?? 0);
@@ -104,20 +97,20 @@ export class Safety {
     const leading =
       before?.role === "leader" && raft.role === "leader" && before.term === raft.term;
     if (leading && last < terms.length - 1)
-      fail("SAFE-2", `${raft.id} led and lost ${last + 1} to ${terms.length - 1}`);
+      violate("SAFE-2", `${raft.id} led and lost ${last + 1} to ${terms.length - 1}`);
     let previous = raft.termOf(first - 1)!;
     for (let index = first; index <= last; index++) {
       const term = raft.termOf(index)!;
       if (terms[index] !== term) {
         if (leading && terms[index] !== undefined)
-          fail("SAFE-2", `${raft.id} led and changed ${index}`);
+          violate("SAFE-2", `${raft.id} led and changed ${index}`);
         terms[index] = term;
       }
       const key = index * TERM_SPAN + term;
       const known = this.#previousTerms.get(key);
       if (known === undefined) this.#previousTerms.set(key, previous);
       else if (known !== previous)
-        fail(
+        violate(
           "SAFE-3",
           `${raft.id}: ${index} of term ${term} follows terms ${known} and ${previous}`,
         );
@@ -134,7 +127,7 @@ export class Safety {
     for (let index = raft.firstIndex - 1; index < this.#committed.length; index++) {
       const entry = this.#committed[index];
       if (entry !== undefined && entry.byTerm < raft.term && terms[index] !== entry.term) {
-        fail(
+        violate(
           "SAFE-4",
           `${raft.id} leads in term ${raft.term} without ${index} of term ${entry.term}, committed in ${entry.byTerm}`,
         );
@@ -144,20 +137,20 @@ export class Safety {
 
   #checkCommit(raft: Raft, before: number): void {
     const commit = raft.commitIndex;
-    if (commit < before) fail("SAFE-5", `${raft.id}: commit fell from ${before} to ${commit}`);
+    if (commit < before) violate("SAFE-5", `${raft.id}: commit fell from ${before} to ${commit}`);
     for (let index = Math.max(before + 1, raft.firstIndex - 1); index <= commit; index++) {
       const term = raft.termOf(index)!;
       const known = this.#committed[index];
       if (known !== undefined) {
         if (known.term !== term)
-          fail(
+          violate(
             "SAFE-5",
             `${raft.id} commits ${index} of term ${term}, known is term ${known.term}`,
           );
         continue;
       }
       if (raft.role !== "leader" && index > 0 && term > 1)
-        fail("SAFE-5", `${raft.id} commits ${index} before any leader`);
+        violate("SAFE-5", `${raft.id} commits ${index} before any leader`);
       this.#committed[index] = { term, byTerm: raft.term };
       for (const leader of this.#leaderLogs) {
         // The log of a leader may start after index: that was committed then.
@@ -166,13 +159,13 @@ export class Safety {
           leader.terms[index] !== undefined &&
           leader.terms[index] !== term
         ) {
-          fail(
+          violate(
             "SAFE-4",
             `${raft.id} commits ${index} in term ${raft.term}, which ${leader.id} of term ${leader.term} has differently`,
           );
         }
         if (leader.term > raft.term && leader.terms.length <= index) {
-          fail(
+          violate(
             "SAFE-4",
             `${raft.id} commits ${index} in term ${raft.term}, which ${leader.id} of term ${leader.term} does not have`,
           );
@@ -189,7 +182,7 @@ export class Safety {
       const known = this.#contents.get(key);
       if (known === undefined) this.#contents.set(key, content);
       else if (known !== content)
-        fail("SAFE-3", `${id}: ${entry.index} of term ${entry.term} differs`);
+        violate("SAFE-3", `${id}: ${entry.index} of term ${entry.term} differs`);
     }
   }
 
@@ -199,10 +192,10 @@ export class Safety {
     const known = this.#applied[entry.index];
     const before = this.#applied[entry.index - 1];
     if (before === undefined || before.hash !== hash)
-      fail("SAFE-5", `${id} applies ${entry.index} to another state`);
+      violate("SAFE-5", `${id} applies ${entry.index} to another state`);
     if (known !== undefined) {
       if (known.content !== content)
-        fail("SAFE-5", `${id} applies another entry at ${entry.index}`);
+        violate("SAFE-5", `${id} applies another entry at ${entry.index}`);
       return known.hash;
     }
     let next = hash ^ 0x811c9dc5;
@@ -223,7 +216,7 @@ export class Safety {
   ): void {
     for (const { index, term } of committed) {
       if (durableTerm(index) !== term)
-        fail(
+        violate(
           "SAFE-8",
           `${id} applies ${index} of term ${term}, its disk has term ${durableTerm(index)}`,
         );
@@ -237,7 +230,7 @@ export class Safety {
     const known = this.#votes.get(key);
     if (known === undefined) this.#votes.set(key, message.to);
     else if (known !== message.to)
-      fail(
+      violate(
         "SAFE-7",
         `${message.from} votes for ${known} and ${message.to} in term ${message.term}`,
       );
@@ -252,8 +245,8 @@ export class Safety {
   answered(context: string, index: number): void {
     const least = this.#reads.get(context);
     if (least === undefined)
-      fail("SAFE-6", `response to a read that was not requested: ${context}`);
+      violate("SAFE-6", `response to a read that was not requested: ${context}`);
     if (index < least)
-      fail("SAFE-6", `read ${context} gets ${index}, ${least} was known to be committed`);
+      violate("SAFE-6", `read ${context} gets ${index}, ${least} was known to be committed`);
   }
 }

@@ -5,10 +5,11 @@
 import { type Random, SeededRandom } from "@quorate/host";
 import { fromLatin1, raftpb } from "@quorate/proto";
 import { bootstrapEntries } from "@quorate/raft";
+import { violate } from "../base/violation.ts";
 import { SimMember, type Surroundings } from "./member.ts";
 import { SimNetwork } from "./network.ts";
-import type { SimOptions } from "./options.ts";
-import { Safety } from "./safety.ts";
+import type { ScheduleOptions } from "./options.ts";
+import { RaftSafety } from "./safety.ts";
 
 /** What happened in a run: a run in which nothing happens shows nothing. */
 export interface Counts {
@@ -20,18 +21,14 @@ export interface Counts {
   reads: number;
 }
 
-export class LivenessFailure extends Error {
-  override readonly name = "LivenessFailure";
-}
-
 /** Most members over a run, removed ones included. */
 const MAX_MEMBERS = 8;
 
 const { ConfChangeAddLearnerNode, ConfChangeAddNode, ConfChangeRemoveNode } = raftpb.ConfChangeType;
 
-export class World implements Surroundings {
-  readonly options: SimOptions;
-  readonly safety = new Safety();
+export class RaftWorld implements Surroundings {
+  readonly options: ScheduleOptions;
+  readonly safety = new RaftSafety();
   readonly #counts: Counts = {
     elections: 0,
     commits: 0,
@@ -50,7 +47,7 @@ export class World implements Surroundings {
   /** The last steps, if asked for. */
   readonly #trace: string[] | undefined;
 
-  constructor(options: SimOptions, trace: string[] | undefined = undefined) {
+  constructor(options: ScheduleOptions, trace: string[] | undefined = undefined) {
     this.options = options;
     this.#trace = trace;
     this.#random = new SeededRandom(BigInt(options.seed)).fork("schedule");
@@ -445,7 +442,7 @@ export class World implements Surroundings {
         if (context !== undefined) reads.set(context, member);
       }
     }
-    throw new LivenessFailure(`no progress in ${rounds} rounds after healing\n${this.describe()}`);
+    violate("PROGRESS", `no progress in ${rounds} rounds after healing\n${this.describe()}`);
   }
 
   #isDone(proposals: ReadonlySet<string>, reads: ReadonlyMap<string, SimMember>): boolean {
@@ -504,7 +501,7 @@ export class World implements Surroundings {
       }
       if (!busy) return;
     }
-    throw new LivenessFailure(`never comes to rest\n${this.describe()}`);
+    violate("PROGRESS", `never comes to rest\n${this.describe()}`);
   }
 
   /** Everyone's state, for a failure's report. */

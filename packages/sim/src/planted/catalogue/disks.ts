@@ -1,6 +1,6 @@
 /** Bugs in logs, disks and restored members. */
 import type { CatalogueBug } from "../catalogue-bug.ts";
-import { HARSH_DISKS } from "../conditions.ts";
+import { HARSH_DISKS } from "./conditions.ts";
 
 const WAL_TESTS = ["packages/wal/test/*.test.ts"];
 

@@ -1,6 +1,6 @@
 /** Bugs in Raft (packages/raft). */
 import type { CatalogueBug } from "../catalogue-bug.ts";
-import { FIRST_ELECTIONS } from "../conditions.ts";
+import { FIRST_ELECTIONS } from "./conditions.ts";
 
 const RAFT_TESTS = ["packages/raft/test/*.test.ts"];
 

@@ -1,6 +1,6 @@
 /** Bugs in what a user is permitted, one check left out in each. */
 import type { CatalogueBug } from "../catalogue-bug.ts";
-import { USERS } from "../conditions.ts";
+import { USERS } from "./conditions.ts";
 
 export const USER_BUGS: Readonly<Record<string, CatalogueBug>> = {
   "nested-transaction-unchecked": {
