@@ -14,6 +14,7 @@ const page = readFileSync(join(ROOT, "docs/internals/architecture.md"), "utf8");
 
 /** A busy machine makes some files run that an idle one does not need, such as those of pauses. */
 const MAX_DIFFERENT_FILES = 8;
+const ATTEMPTS = 3;
 
 for (const kind of Object.keys(KINDS)) {
   test(`${kind}: the files that the page lists are there`, () => {
@@ -26,13 +27,17 @@ for (const kind of Object.keys(KINDS)) {
 describe("measured", () => {
   for (const kind of ["put", "keep-alive"] as const) {
     test(`${kind}: the files that run are those that the page lists`, async () => {
-      const files = await measurePath(kind);
-      const ran = new Set(files.map(({ path }) => path));
       const listed = listedFiles(page, kind);
-      const different = [
-        ...[...ran].filter((path) => !listed.has(path)),
-        ...[...listed].filter((path) => !ran.has(path)),
-      ];
+      let different: string[] = [];
+      let ran = new Set<string>();
+      let files: Awaited<ReturnType<typeof measurePath>> = [];
+      for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+        files = await measurePath(kind);
+        ran = new Set(files.map(({ path }) => path));
+        const all = [...new Set([...ran, ...listed])];
+        different = all.filter((path) => !ran.has(path) || !listed.has(path));
+        if (different.length <= MAX_DIFFERENT_FILES) break;
+      }
       assert.ok(
         different.length <= MAX_DIFFERENT_FILES,
         `run ./dev path ${kind} --write; these differ:\n${different.join("\n")}`,
