@@ -12,7 +12,7 @@ import { Totals } from "../src/run/totals.ts";
 import { runSeed } from "../src/run-seed.ts";
 
 /** Runs of this many seeds are part of every build; the command runs as many as one likes. */
-const SEEDS = 240;
+const SEEDS = 160;
 
 /** All but every eighth are short, those of leases too: kinds of runs matter more than length. */
 const SHORT = { set: { faultPhaseMs: 2000 } };

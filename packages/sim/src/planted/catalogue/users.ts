@@ -36,7 +36,7 @@ export const USER_BUGS: Readonly<Record<string, CatalogueBug>> = {
     find: `if ($request.prevKv) yield keysOperation("read", $request);`,
     put: "",
     sim: USERS,
-    seed: 20,
+    seed: 5,
   },
   "lease-of-a-put-unchecked": {
     at: "store/src/auth/request-operations.ts#putOperations",
@@ -71,7 +71,7 @@ export const USER_BUGS: Readonly<Record<string, CatalogueBug>> = {
     find: "this.#forgetMerged();",
     put: "",
     sim: USERS,
-    seed: 3,
+    seed: 9,
   },
   "start-forgets-enforcement": {
     at: "store/src/auth/auth-state.ts#AuthState.open",
@@ -108,7 +108,7 @@ export const USER_BUGS: Readonly<Record<string, CatalogueBug>> = {
     find: `$authRevision < $createdAt ? "InvalidAuthToken" : undefined`,
     put: "undefined",
     sim: { ...USERS, signedTokens: true },
-    seed: 28,
+    seed: 38,
   },
   "start-forgets-creations": {
     at: "store/src/auth/auth-state.ts#AuthState.open",
@@ -143,7 +143,7 @@ export const USER_BUGS: Readonly<Record<string, CatalogueBug>> = {
     find: `if ($keys.length > 0) await $member.permit($caller, { kind: "leaseKeys", request: $keys });`,
     put: "",
     sim: USERS,
-    seed: 3,
+    seed: 10,
   },
   "watch-outlives-its-permission": {
     at: "member/src/identity/access-control.ts#AccessControl.changed",
