@@ -9,11 +9,9 @@ import type { ServedContext } from "./served-context.ts";
 export interface FrontCall {
   message(bytes: Uint8Array): void;
   halfClosed(): void;
-  /** The client has gone, or the call's time is over. */
-  cancelledByFront(): void;
   /** The front-end has taken bytes of messages. */
   taken(sizeBytes: number): void;
-  /** The front-end is gone. */
+  /** The client has gone, the call's time is over, or the front-end is gone. */
   aborted(): void;
 }
 
@@ -78,10 +76,6 @@ export abstract class FrontGrpcCall extends ServedCall<ServedContext> implements
   abstract message(bytes: Uint8Array): void;
   abstract halfClosed(): void;
   abstract taken(sizeBytes: number): void;
-
-  cancelledByFront(): void {
-    this.aborted();
-  }
 
   metadata(key: string): string | undefined {
     return this.#caller.metadata(key);

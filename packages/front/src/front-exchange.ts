@@ -1,34 +1,27 @@
 /** An HTTP request of a front-end's on the member's thread. */
 import type { HttpHead } from "@quorate/host";
+import { EMPTY } from "@quorate/proto";
 import { type ByteBudget, Exchange, type ResponseFields } from "@quorate/rpc";
 import { type FrontCall, toFront } from "./front-call.ts";
+import { Inbox, type InboxOwner } from "./inbox.ts";
 import {
   decodeTexts,
   EXCHANGE_TEXTS,
   encodeTexts,
   given,
-  ReceiveWindow,
   SendWindow,
   ToFront,
 } from "./protocol.ts";
 import { RingError } from "./ring.ts";
 import type { ServedContext } from "./served-context.ts";
 
-const NOTHING = new Uint8Array(0);
-
-export class FrontExchange extends Exchange implements FrontCall {
+export class FrontExchange extends Exchange implements FrontCall, InboxOwner {
   override readonly head: HttpHead;
   readonly #shared: ServedContext;
   readonly #number: number;
   protected override readonly held: ByteBudget;
   readonly #sending = new SendWindow();
-  readonly #receiving = new ReceiveWindow();
-  /** Pieces of the body that came while it was paused; bounded by the window. */
-  #waiting: Uint8Array[] = [];
-  #isPaused = false;
-  #isDelivering = false;
-  #isHalfClosed = false;
-  #isEndDelivered = false;
+  readonly #inbox = new Inbox(this);
 
   /** @throws RingError for texts that are no head of a request */
   constructor(shared: ServedContext, number: number, organizations: number, texts: Uint8Array) {
@@ -51,17 +44,11 @@ export class FrontExchange extends Exchange implements FrontCall {
   }
 
   override pause(): void {
-    if (this.#isPaused || !this.takesBody) return;
-    this.#isPaused = true;
-    this.#send(ToFront.Paused);
+    this.#inbox.pause();
   }
 
   override resume(): void {
-    if (!this.#isPaused || !this.takesBody) return;
-    this.#isPaused = false;
-    this.#send(ToFront.Resumed);
-    this.#report();
-    this.#deliver();
+    this.#inbox.resume();
   }
 
   /** What takes connections over is served by the front-end itself. */
@@ -70,21 +57,27 @@ export class FrontExchange extends Exchange implements FrontCall {
   }
 
   message(bytes: Uint8Array): void {
-    if (this.#isHalfClosed) throw new RingError("a message after the last one");
-    this.#receiving.received(bytes.length);
-    this.#waiting.push(bytes);
-    this.#deliver();
-    if (!this.#isPaused) this.#report();
+    this.#inbox.message(bytes);
   }
 
   halfClosed(): void {
-    if (this.#isHalfClosed) throw new RingError("a second half-close");
-    this.#isHalfClosed = true;
-    this.#deliver();
+    this.#inbox.halfClosed();
   }
 
-  cancelledByFront(): void {
-    this.aborted();
+  get isOpen(): boolean {
+    return this.takesBody;
+  }
+
+  take(message: Uint8Array): void {
+    this.deliver(message);
+  }
+
+  takeEnd(): void {
+    this.deliverEnd();
+  }
+
+  tell(kind: number, value = 0): void {
+    this.#shared.link.send(toFront(kind, this.#number, 0, value), EMPTY);
   }
 
   taken(sizeBytes: number): void {
@@ -129,38 +122,15 @@ export class FrontExchange extends Exchange implements FrontCall {
 
   protected override awaitDrain(): void {}
 
-  #send(kind: number, value = 0): void {
-    this.#shared.link.send(toFront(kind, this.#number, 0, value), NOTHING);
-  }
-
   #end(kind: number): void {
-    this.#send(kind);
+    this.tell(kind);
     this.#over();
   }
 
   #over(): void {
     this.held.leave();
-    this.#waiting = [];
+    this.#inbox.clear();
     this.#shared.ended(this.#number);
-  }
-
-  #report(): void {
-    const taken = this.#receiving.take(false);
-    if (taken > 0 && this.takesBody) this.#send(ToFront.Taken, taken);
-  }
-
-  #deliver(): void {
-    // A listener that calls resume is inside this loop already.
-    if (this.#isDelivering) return;
-    this.#isDelivering = true;
-    let next = 0;
-    while (next < this.#waiting.length && !this.#isPaused && this.takesBody)
-      this.deliver(this.#waiting[next++]);
-    this.#waiting.splice(0, next);
-    this.#isDelivering = false;
-    if (!this.#isHalfClosed || this.#isEndDelivered || this.#isPaused) return;
-    this.#isEndDelivered = true;
-    this.deliverEnd();
   }
 }
 

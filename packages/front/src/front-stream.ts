@@ -1,5 +1,5 @@
 /** A stream of a front-end's on the member's thread. */
-import { GrpcCode } from "@quorate/proto";
+import { EMPTY, GrpcCode } from "@quorate/proto";
 import {
   type CallContext,
   type MessageBytes,
@@ -11,22 +11,15 @@ import {
   statusOf,
 } from "@quorate/rpc";
 import { FrontGrpcCall, toFront } from "./front-call.ts";
-import { ReceiveWindow, SendWindow, ToFront } from "./protocol.ts";
-import { RingError } from "./ring.ts";
+import { Inbox, type InboxOwner } from "./inbox.ts";
+import { SendWindow, ToFront } from "./protocol.ts";
 
 const OK: Status = { code: GrpcCode.OK, message: "" };
-const NOTHING = new Uint8Array(0);
 
-export class FrontStream extends FrontGrpcCall implements StreamCall {
+export class FrontStream extends FrontGrpcCall implements StreamCall, InboxOwner {
   #listener: StreamListener = {};
   readonly #sending = new SendWindow();
-  readonly #receiving = new ReceiveWindow();
-  /** Messages that came while it was paused; bounded by the window. */
-  #waiting: Uint8Array[] = [];
-  #isPaused = false;
-  #isDelivering = false;
-  #isHalfClosed = false;
-  #isEndDelivered = false;
+  readonly #inbox = new Inbox(this);
 
   /** Gives the call to the service. */
   start(handler: StreamHandler): void {
@@ -58,31 +51,40 @@ export class FrontStream extends FrontGrpcCall implements StreamCall {
   }
 
   pause(): void {
-    if (this.#isPaused || this.isEnded) return;
-    this.#isPaused = true;
-    this.shared.link.send(toFront(ToFront.Paused, this.number), NOTHING);
+    this.#inbox.pause();
   }
 
   resume(): void {
-    if (!this.#isPaused || this.isEnded) return;
-    this.#isPaused = false;
-    this.shared.link.send(toFront(ToFront.Resumed, this.number), NOTHING);
-    this.#report();
-    this.#deliver();
+    this.#inbox.resume();
   }
 
   override message(bytes: Uint8Array): void {
-    if (this.#isHalfClosed) throw new RingError("a message after the last one");
-    this.#receiving.received(bytes.length);
-    this.#waiting.push(bytes);
-    this.#deliver();
-    if (!this.#isPaused) this.#report();
+    this.#inbox.message(bytes);
   }
 
   override halfClosed(): void {
-    if (this.#isHalfClosed) throw new RingError("a second half-close");
-    this.#isHalfClosed = true;
-    this.#deliver();
+    this.#inbox.halfClosed();
+  }
+
+  get isOpen(): boolean {
+    return !this.isEnded;
+  }
+
+  take(message: Uint8Array): void {
+    this.received(message.length);
+    try {
+      this.#listener.message?.(message);
+    } catch (error) {
+      this.finish(statusOf(error));
+    }
+  }
+
+  takeEnd(): void {
+    this.#call(this.#listener.halfClosed);
+  }
+
+  tell(kind: number, value = 0): void {
+    this.shared.link.send(toFront(kind, this.number, 0, value), EMPTY);
   }
 
   override taken(sizeBytes: number): void {
@@ -91,35 +93,6 @@ export class FrontStream extends FrontGrpcCall implements StreamCall {
 
   protected override abandoned(): void {
     this.#call(this.#listener.cancelled);
-  }
-
-  /** Tells the front-end of bytes that are taken. */
-  #report(): void {
-    const taken = this.#receiving.take(false);
-    if (taken === 0 || this.isEnded) return;
-    this.shared.link.send(toFront(ToFront.Taken, this.number, 0, taken), NOTHING);
-  }
-
-  #deliver(): void {
-    // A listener that calls resume is inside this loop already.
-    if (this.#isDelivering) return;
-    this.#isDelivering = true;
-    let next = 0;
-    while (next < this.#waiting.length && !this.#isPaused && !this.isEnded) {
-      const message = this.#waiting[next++];
-      this.received(message.length);
-      try {
-        this.#listener.message?.(message);
-      } catch (error) {
-        this.finish(statusOf(error));
-      }
-    }
-    this.#waiting.splice(0, next);
-    this.#isDelivering = false;
-    if (!this.#isHalfClosed || this.#isEndDelivered || this.#waiting.length > 0) return;
-    if (this.#isPaused || this.isEnded) return;
-    this.#isEndDelivered = true;
-    this.#call(this.#listener.halfClosed);
   }
 
   #call(listener: (() => void) | undefined): void {

@@ -8,7 +8,7 @@
  * for all calls of a connection that have the same.
  */
 import type { Clock, HttpExchange, HttpExchangeHandler, HttpExchangeListener } from "@quorate/host";
-import { GrpcCode, toUtf8 } from "@quorate/proto";
+import { EMPTY, GrpcCode, toUtf8 } from "@quorate/proto";
 import {
   type CallContext,
   type ServiceTable,
@@ -38,7 +38,6 @@ import { type RecordHead, RingError, type RingRecord } from "./ring.ts";
 const MAX_RESPONSE_BYTES = 2 ** 31 - 1;
 /** Requests that wait for the member; the engine's own budgets are below. */
 const MAX_QUEUED_BYTES = 2 ** 31 - 1;
-const NOTHING = new Uint8Array(0);
 const TOO_MANY = new StatusError(GrpcCode.ResourceExhausted, "grpc: too many calls are open");
 
 export interface MemberServicesOptions {
@@ -116,7 +115,7 @@ export class MemberServices implements LinkOwner {
   };
 
   /** Sends a record of a call. */
-  send(kind: number, call: number, message: UnaryResponse = NOTHING, detail = 0, value = 0): void {
+  send(kind: number, call: number, message: UnaryResponse = EMPTY, detail = 0, value = 0): void {
     this.#sendTimed(kind, call, message, detail, value, NO_TIME);
   }
 
@@ -152,7 +151,7 @@ export class MemberServices implements LinkOwner {
       if (call === undefined) throw TOO_MANY;
       const open = new OpenStream(call, engineCall, this);
       this.#calls.set(call, open);
-      this.#sendStart(ToMember.Stream, call, NOTHING, method, engineCall.context);
+      this.#sendStart(ToMember.Stream, call, EMPTY, method, engineCall.context);
       return open;
     };
   }
@@ -286,7 +285,7 @@ abstract class OpenBody implements OpenCall {
 
   #report(isAll: boolean): void {
     const taken = this.#receiving.take(isAll);
-    if (taken > 0 && !this.isOver) this.owner.send(ToMember.Taken, this.number, NOTHING, 0, taken);
+    if (taken > 0 && !this.isOver) this.owner.send(ToMember.Taken, this.number, EMPTY, 0, taken);
   }
 
   /** Pauses or resumes the client, as the member and the window say. */

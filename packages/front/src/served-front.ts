@@ -151,7 +151,7 @@ export class ServedFront implements LinkOwner {
         this.#call(record.call).halfClosed();
         return;
       case ToMember.Cancelled:
-        this.#call(record.call).cancelledByFront();
+        this.#call(record.call).aborted();
         return;
       case ToMember.Taken:
         this.#call(record.call).taken(record.value);
@@ -195,12 +195,12 @@ export class ServedFront implements LinkOwner {
    * A call that was begun. One that has ended meanwhile is passed over: its front-end may not have
    * seen that.
    */
-  #call(call: number): Pick<FrontCall, "message" | "halfClosed" | "cancelledByFront" | "taken"> {
+  #call(call: number): FrontCall {
     return this.#calls.get(call) ?? ENDED;
   }
 }
 
-const ENDED = { message() {}, halfClosed() {}, cancelledByFront() {}, taken() {} };
+const ENDED: FrontCall = { message() {}, halfClosed() {}, taken() {}, aborted() {} };
 
 function of<T>(list: readonly T[], index: number): T {
   if (index >= list.length) throw new RingError("a method");
