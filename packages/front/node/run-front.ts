@@ -4,8 +4,14 @@
  */
 import type { AddressInfo, Socket } from "node:net";
 import { parentPort, workerData } from "node:worker_threads";
-import type { Clock, HttpExchangeHandler, LogFields, Logger, LogLevel } from "@quorate/host";
-import { type DoorServant, nodeClock, type OpenDoor, threadNumber } from "@quorate/host/node";
+import type { Clock, HttpExchangeHandler, Logger } from "@quorate/host";
+import {
+  type DoorServant,
+  nodeClock,
+  type OpenDoor,
+  threadNumber,
+  writtenLogger,
+} from "@quorate/host/node";
 import type { ServiceTable } from "@quorate/rpc";
 import { MemberServices } from "../index.ts";
 import {
@@ -21,7 +27,7 @@ import {
 } from "./thread-messages.ts";
 
 const REPORT_PERIOD_MS = 1000;
-/** Lines of one second; more are left out, and counted by the next one. */
+/** Lines of one second; more are left out. */
 const MAX_LINES_A_SECOND = 100;
 
 /** What the server of a front-end is made of. */
@@ -131,20 +137,13 @@ class HandedDoor implements OpenDoor {
 function postingLogger(post: (message: FromThread) => void, clock: Clock, name: string): Logger {
   let second = 0;
   let lines = 0;
-  const write = (caller: string, level: LogLevel, msg: string, fields: LogFields): void => {
+  return writtenLogger(name, (level, caller, msg, bound, fields) => {
     const now = Math.floor(clock.monotonicMs() / 1000);
     if (now !== second) {
       second = now;
       lines = 0;
     }
-    if (lines++ < MAX_LINES_A_SECOND) post({ kind: "log", level, caller, msg, fields });
-  };
-  const of = (caller: string, own: LogFields): Logger => ({
-    debug: (msg, fields) => write(caller, "debug", msg, { ...own, ...fields }),
-    info: (msg, fields) => write(caller, "info", msg, { ...own, ...fields }),
-    warn: (msg, fields) => write(caller, "warn", msg, { ...own, ...fields }),
-    error: (msg, fields) => write(caller, "error", msg, { ...own, ...fields }),
-    child: (child, fields) => of(child, { ...own, ...fields }),
+    if (lines++ < MAX_LINES_A_SECOND)
+      post({ kind: "log", level, caller, msg, fields: { ...bound, ...fields } });
   });
-  return of(name, {});
 }

@@ -1,4 +1,4 @@
-/** What a front-end sends of one call: in order, within the call's window, not while it is paused. */
+/** What a front-end sends of one call: in order, within its window, and not while it is paused. */
 import { ReceiveWindow, ToFront } from "./protocol.ts";
 import { RingError } from "./ring.ts";
 

@@ -37,6 +37,7 @@ export {
   type NodeLogger,
   type NodeLoggerOptions,
   nodeLogger,
+  writtenLogger,
 } from "./logger.ts";
 export { machineLimits, threadNumber, threadProcessorMs } from "./machine.ts";
 export { nodeNames } from "./names.ts";

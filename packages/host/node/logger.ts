@@ -67,7 +67,8 @@ const MAIN = "main";
 
 /** What a writer of lines needs of its output. */
 type Output = LogOutput | RotatingFile;
-type WriteLine = (
+/** Takes a line: what the logger is bound to, and what the line has itself. */
+export type WriteLine = (
   level: LogLevel,
   caller: string,
   msg: string,
@@ -130,6 +131,11 @@ function jsonWriter(destination: Output): WriteLine {
     // The message is passed as a field: pino would put it behind the others.
     log[level]({ caller: caller || MAIN, msg, ...bound, ...fields });
   };
+}
+
+/** A logger that gives each line, of every level, to `write`. */
+export function writtenLogger(caller: string, write: WriteLine): Logger {
+  return new SinkLogger({ rank: RANK.debug, level: "debug", writers: [write] }, caller, {});
 }
 
 class SinkLogger implements Logger {
