@@ -1,7 +1,7 @@
 /** /v2/keys (etcd 3.4: etcdserver/api/v2http/client.go, keysHandler). */
 import type { HttpExchange, HttpExchangeHandler } from "@quorate/host";
 import type { Member } from "@quorate/member";
-import { fromLatin1, idToHex, KVService, RangeRequest } from "@quorate/proto";
+import { defined, fromLatin1, idToHex, KVService, RangeRequest } from "@quorate/proto";
 import { StatusError } from "@quorate/rpc";
 import { type CallServices, HttpCaller } from "./calls.ts";
 import { type Counted, countedAs, type StoreCounters } from "./counters.ts";
@@ -120,7 +120,13 @@ class Keys {
       const { kvs } = await caller.call(KVService.methods.Range, range);
       return {
         index,
-        pieces: [eventJson("get", viewOf(path, decodeNode(kvs[0]), wallMs), undefined)],
+        pieces: [
+          eventJson(
+            "get",
+            viewOf(path, decodeNode(defined(kvs[0], "the file")), wallMs),
+            undefined,
+          ),
+        ],
       };
     }
     const listing = {

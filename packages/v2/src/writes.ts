@@ -282,7 +282,7 @@ class Write implements Chainable<Written, Tail> {
 
 /** The node that the last put of a transaction replaced. */
 function previousOf({ responses }: TxnResponse): NodeRecord | undefined {
-  const last = responses[responses.length - 1].response;
+  const last = responses.at(-1)?.response;
   const record = last?.case === "responsePut" ? last.value.prevKv : undefined;
   return record === undefined ? undefined : decodeNode(record);
 }
