@@ -38,6 +38,7 @@ import {
   DowngradeRequest,
   DowngradeRequest_DowngradeAction,
   type DowngradeResponse,
+  defined,
   HashKVRequest,
   type HashKVResponse,
   KVService,
@@ -438,7 +439,7 @@ export class Client implements Caller {
   }
 
   async #fetchToken(): Promise<void> {
-    const request = AuthenticateRequest.encode(this.#user!);
+    const request = AuthenticateRequest.encode(defined(this.#user, "the user"));
     const path = AuthService.methods.Authenticate.path;
     try {
       const response = await this.#failover.call({

@@ -7,6 +7,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { constants, PerformanceObserver, performance } from "node:perf_hooks";
 import { getHeapSpaceStatistics, getHeapStatistics } from "node:v8";
 import type { LogCounts } from "@quorate/host/node";
+import { defined } from "@quorate/proto";
 import type { MetricRegistry } from "../src/registry.ts";
 import { LoopDelay, type LoopDelays } from "./loop-delay.ts";
 
@@ -24,7 +25,7 @@ export function processMetrics(registry: MetricRegistry): () => void {
   heap(registry);
   const stopCollector = collector(registry);
   const stopLoop = loop(registry);
-  const version = /^v(\d+)\.(\d+)\.(\d+)/.exec(process.version)!;
+  const version = defined(/^v(\d+)\.(\d+)\.(\d+)/.exec(process.version), "the version");
   registry
     .gauges("nodejs_version_info", "1 for the version of Node.", [
       "version",

@@ -3,7 +3,7 @@
  * when, and what came back.
  */
 import type { Random } from "@quorate/host";
-import { CompactionRequest, errorNameOf, KVService } from "@quorate/proto";
+import { CompactionRequest, defined, errorNameOf, KVService } from "@quorate/proto";
 import { decodeAnswer, encodeRequest } from "./base/codec.ts";
 import type { ModelOp, ModelRequest } from "./base/model.ts";
 import {
@@ -277,7 +277,7 @@ export class Clients {
       request.kind === "put" &&
       errorNameOf(outcome.error) === "LeaseNotFound"
     ) {
-      this.#deps.leaseCheck.reportedGone(request.lease!);
+      this.#deps.leaseCheck.reportedGone(defined(request.lease, "the lease"));
     }
     if (outcome?.kind !== "answered") return;
     const { revision, answers } = outcome.answer;

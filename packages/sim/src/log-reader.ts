@@ -9,7 +9,7 @@
  */
 import { type Logger, type Random, silentLogger } from "@quorate/host";
 import { LogOutput, type LogSurroundings, type LogTarget } from "@quorate/host/node";
-import { fromUtf8, toUtf8 } from "@quorate/proto";
+import { defined, fromUtf8, toUtf8 } from "@quorate/proto";
 import { Violation, violate } from "./base/violation.ts";
 
 /** Small, so that it is reached in the lines of a few seconds. */
@@ -142,7 +142,7 @@ export class SimLog {
 
   #read(text: string): void {
     const lines = (this.#begun + text).split("\n");
-    this.#begun = lines.pop()!;
+    this.#begun = defined(lines.pop(), "the last line");
     for (const line of lines) {
       const missing = /^missing (\d+)$/.exec(line);
       if (missing !== null) this.#next += Number(missing[1]);

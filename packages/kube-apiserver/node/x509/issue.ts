@@ -148,7 +148,7 @@ function issuerOf(der: Uint8Array): { name: Uint8Array; keyId: Uint8Array | unde
   const fields = elementsOf(tbs.content);
   // Certificates of version 1 have no [0] with the version.
   const subjectAt = fields[0].tag === contextTag(0, true) ? 5 : 4;
-  const last = fields.at(-1)!;
+  const last = defined(fields.at(-1), "the last field");
   const list =
     last.tag === contextTag(3, true) ? elementsOf(elementsOf(last.content)[0].content) : [];
   const wanted = Buffer.from(objectId(SUBJECT_KEY_ID));

@@ -12,6 +12,7 @@ import type { Clock } from "@quorate/host";
 import {
   AuthService,
   ClusterService,
+  defined,
   GrpcCode,
   KVService,
   LeaseService,
@@ -164,7 +165,7 @@ export class Audit {
     const revision = lines === undefined ? undefined : revisionAtHand(response);
     if (revision !== undefined && this.#plain.keys.read(request, hasRange)) {
       this.#plain.revision = revision;
-      if (this.#writePlain(lines!, context, startMs)) return response;
+      if (this.#writePlain(defined(lines, "the lines"), context, startMs)) return response;
     }
     const [peeked, sent] = peekRevision(response);
     this.ended(context, startMs, this.subjectOf(path, request), OK, peeked);
