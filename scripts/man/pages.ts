@@ -2,7 +2,6 @@
  * The manual pages that come with a release, by file name: quorate(8), quorate-proxy(8),
  * quoratectl(1), quorateutl(1).
  */
-
 import {
   type CommandNode,
   commandNodes,

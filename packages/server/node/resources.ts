@@ -1,5 +1,4 @@
 /** Resources of a member in its process, from its start to its end: budgets, TLS, peer calls. */
-
 import { chmodSync, statSync } from "node:fs";
 import type { Clock, Logger, Random } from "@quorate/host";
 import {

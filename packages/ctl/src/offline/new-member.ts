@@ -1,5 +1,4 @@
 /** The flags of the commands that make a member's data directory, as etcdutl has them. */
-
 import { lookup } from "node:dns/promises";
 import { existsSync, readdirSync } from "node:fs";
 import { type NewMember, newMember } from "@quorate/backup";

@@ -7,7 +7,6 @@
  *     Authenticate              -> verify  -> equally long for a user that does not exist
  *                                          -> at once for a password that was shown just now
  */
-
 import { hmac } from "@noble/hashes/hmac.js";
 import { sha256 } from "@noble/hashes/sha2.js";
 import type { Clock } from "@quorate/host";

@@ -7,7 +7,6 @@
  * state. What was refused had no effect and is left out too. An operation of unknown outcome may
  * take effect at any time after its call, or never.
  */
-
 import { ModelState } from "../base/model.ts";
 import { difference } from "../base/model-difference.ts";
 import { changesKeys, type Operation } from "../base/operation.ts";

@@ -11,7 +11,6 @@
  * The index of all keys is in memory, their records are in the backend. Changes take effect at
  * once; reads of ranges run in steps, which a caller may run to the end at once too.
  */
-
 import { KeyValue, toHex, toLatin1 } from "@quorate/proto";
 import { type Backend, Bucket } from "../backend/backend.ts";
 import { StoreDamageError } from "../backend/errors.ts";
