@@ -12,7 +12,6 @@ import {
 } from "node:perf_hooks";
 import { getHeapSpaceStatistics, getHeapStatistics } from "node:v8";
 import type { LogCounts } from "@quorate/host/node";
-import { defined } from "@quorate/proto";
 import type { MetricRegistry } from "../src/registry.ts";
 
 const GC_KINDS: Readonly<Record<number, string>> = {
@@ -29,7 +28,7 @@ export function processMetrics(registry: MetricRegistry): () => void {
   heap(registry);
   const stopCollector = collector(registry);
   const stopLoop = loop(registry);
-  const version = defined(/^v(\d+)\.(\d+)\.(\d+)/.exec(process.version), "the version");
+  const version = /^v(\d+)\.(\d+)\.(\d+)/.exec(process.version)!;
   registry
     .gauges("nodejs_version_info", "1 for the version of Node.", [
       "version",

@@ -3,7 +3,7 @@
  * to its end is looked into.
  */
 import { MaintenanceService, SnapshotRequest, SnapshotResponse } from "@quorate/proto";
-import { Actor, type ActorDeps } from "./actor.ts";
+import { Actor, type ActorDeps } from "./base/actor.ts";
 import type { Archive, ArchiveCheck } from "./check/archives.ts";
 import { ENDED_BY_SERVER } from "./exchanges.ts";
 import type { Node } from "./node.ts";

@@ -4,7 +4,7 @@
  */
 import type { Random } from "@quorate/host";
 import { CompactionRequest, defined, errorNameOf, KVService } from "@quorate/proto";
-import { Actor, type ActorDeps } from "./actor.ts";
+import { Actor, type ActorDeps } from "./base/actor.ts";
 import { decodeAnswer, encodeRequest } from "./base/codec.ts";
 import type { ModelOp, ModelRequest } from "./base/model.ts";
 import {

@@ -21,7 +21,7 @@ import {
   services,
   TxnRequest,
 } from "@quorate/proto";
-import { Actor, type ActorDeps } from "./actor.ts";
+import { Actor, type ActorDeps } from "./base/actor.ts";
 import type { ModelOp } from "./base/model.ts";
 import { violate } from "./base/violation.ts";
 import type { Safety } from "./check/safety.ts";

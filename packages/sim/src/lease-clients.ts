@@ -16,7 +16,7 @@ import {
   LeaseTimeToLiveResponse,
   toLatin1,
 } from "@quorate/proto";
-import { Actor, type ActorDeps } from "./actor.ts";
+import { Actor, type ActorDeps } from "./base/actor.ts";
 import { violate } from "./base/violation.ts";
 import type { LeaseCheck } from "./check/lease-lives.ts";
 import type { Safety } from "./check/safety.ts";

@@ -14,7 +14,7 @@ import {
   StatusRequest,
   StatusResponse,
 } from "@quorate/proto";
-import { Actor, type ActorDeps } from "./actor.ts";
+import { Actor, type ActorDeps } from "./base/actor.ts";
 import { violate } from "./base/violation.ts";
 import type { Clients } from "./clients.ts";
 import type { Reply } from "./exchanges.ts";

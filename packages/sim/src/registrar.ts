@@ -18,7 +18,7 @@ import {
   MoveLeaderRequest,
   type Member as WireMember,
 } from "@quorate/proto";
-import { Actor, type ActorDeps } from "./actor.ts";
+import { Actor, type ActorDeps } from "./base/actor.ts";
 import type { SimOptions } from "./base/options.ts";
 import type { Links } from "./links.ts";
 import type { Node } from "./node.ts";

@@ -10,7 +10,7 @@ import {
   AlarmType,
   MaintenanceService,
 } from "@quorate/proto";
-import { Actor, type ActorDeps } from "./actor.ts";
+import { Actor, type ActorDeps } from "./base/actor.ts";
 import type { CorruptionCheck } from "./check/corruption.ts";
 import type { Safety } from "./check/safety.ts";
 import type { Node } from "./node.ts";

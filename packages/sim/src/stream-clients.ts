@@ -8,7 +8,7 @@
  *                        beginning of the range at one revision
  */
 import { KVService, RangeResponse, RangeStreamResponse } from "@quorate/proto";
-import { Actor, type ActorDeps } from "./actor.ts";
+import { Actor, type ActorDeps } from "./base/actor.ts";
 import { toModelKv } from "./base/codec.ts";
 import type { ModelOp } from "./base/model.ts";
 import { kvFields } from "./base/model-difference.ts";

@@ -18,7 +18,7 @@ import {
   type authpb,
   fromLatin1,
 } from "@quorate/proto";
-import { Actor, type ActorDeps } from "../actor.ts";
+import { Actor, type ActorDeps } from "../base/actor.ts";
 import type { Node } from "../node.ts";
 import type { AuthBook } from "./auth-book.ts";
 import type { Identity } from "./identity.ts";

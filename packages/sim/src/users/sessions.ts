@@ -10,7 +10,7 @@ import {
   AuthService,
   errorNameOf,
 } from "@quorate/proto";
-import { Actor, type ActorDeps } from "../actor.ts";
+import { Actor, type ActorDeps } from "../base/actor.ts";
 import { violate } from "../base/violation.ts";
 import type { Safety } from "../check/safety.ts";
 import type { Reply } from "../exchanges.ts";

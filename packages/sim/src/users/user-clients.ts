@@ -20,7 +20,7 @@ import {
   MemberListRequest,
   StatusRequest,
 } from "@quorate/proto";
-import { Actor, type ActorDeps } from "../actor.ts";
+import { Actor, type ActorDeps } from "../base/actor.ts";
 import type { LeaseCheck } from "../check/lease-lives.ts";
 import type { Clients } from "../clients.ts";
 import type { Node } from "../node.ts";

@@ -18,7 +18,7 @@ import {
   WatchResponse,
   WatchService,
 } from "@quorate/proto";
-import { Actor, type ActorDeps } from "../actor.ts";
+import { Actor, type ActorDeps } from "../base/actor.ts";
 import { type ModelRange, matches } from "../base/model.ts";
 import { violate } from "../base/violation.ts";
 import type { Safety } from "../check/safety.ts";

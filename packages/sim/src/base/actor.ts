@@ -1,10 +1,10 @@
 /** Who acts on a cluster while it runs: clients, operators, those who do damage. */
 import type { Random } from "@quorate/host";
-import type { SimOptions } from "./base/options.ts";
-import type { Scheduler } from "./base/scheduler.ts";
-import type { Exchanges } from "./exchanges.ts";
-import type { Node } from "./node.ts";
-import type { Story } from "./report/story.ts";
+import type { Exchanges } from "../exchanges.ts";
+import type { Node } from "../node.ts";
+import type { Story } from "../report/story.ts";
+import type { SimOptions } from "./options.ts";
+import type { Scheduler } from "./scheduler.ts";
 
 export interface ActorDeps {
   readonly nodes: readonly Node[];
