@@ -96,6 +96,9 @@ export async function runFront(
       case "set":
         server.set(message.value);
         return;
+      case "ask":
+        post({ kind: "report", report: server.report(), ask: message.ask });
+        return;
       case "close":
         void server.close(message.graceMs).then(() => {
           post({ kind: "report", report: server.report() });

@@ -117,6 +117,30 @@ test("1, 3, 10 and 1,000 connections are spread over three front-ends", async (t
   }
 });
 
+test("a report has what happened before it was asked for", async (t) => {
+  const { threads, port } = await start(t, 2);
+  for (let count = 1; count <= 5; count++) {
+    // The connection stays open, and the answer comes from its front-end.
+    await connection(t, port)();
+    const reports = (await threads.reports()) as number[];
+    assert.equal(
+      reports.reduce((sum, one) => sum + one, 0),
+      count,
+    );
+  }
+});
+
+test("a front-end that spins holds up no report of the others", async (t) => {
+  const { threads, port } = await start(t, 2);
+  const [victim, other] = [connection(t, port), connection(t, port)];
+  await Promise.all([victim(), other()]);
+  assert.deepEqual(await threads.reports(), [1, 1]);
+  const attack = assert.rejects(victim("/spin"));
+  // Its last report remains, until it is ended.
+  assert.deepEqual(await threads.reports(), [1, 1]);
+  await attack;
+});
+
 test("a close lets open requests end, and cuts off the rest after the grace", async (t) => {
   const { threads, port } = await start(t, 2);
   const idle = connection(t, port);
