@@ -281,6 +281,7 @@ class FrontThread {
       wake: () => this.post(WAKE),
       // Behind the promises of what was applied in this turn, and before the next turn.
       atTurnsEnd: (task) => process.nextTick(task),
+      nextTurn: (task) => void setImmediate(task),
       broken: (error) => this.#fail(error.message),
     });
     const data: ThreadData = {

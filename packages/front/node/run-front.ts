@@ -68,6 +68,7 @@ export async function runFront(
     wake: () => post(WAKE),
     // When what has arrived on all connections is read, so that it is one batch.
     atTurnsEnd: (task) => void setImmediate(task),
+    nextTurn: (task) => void setImmediate(task),
     broken: (error) => {
       throw error;
     },
