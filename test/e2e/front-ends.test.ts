@@ -83,15 +83,20 @@ test("front-ends that end under load lose no acknowledged write, and repeat none
     return version;
   };
   const workers = Array.from({ length: CLIENTS }, (_, i) => work(i));
-  for (let ends = 0; ends < ENDS; ends++) {
-    // Not before every client has gone on since the end before.
-    const before = [...written];
-    await pause(PAUSE_MS);
-    while (written.some((count, i) => count === before[i])) await pause(10);
-    const [first] = threads.running;
-    await first.terminate();
-  }
-  isOver = true;
+  const end = async (): Promise<void> => {
+    for (let ends = 0; !isOver && ends < ENDS; ends++) {
+      // Not before every client has gone on since the end before.
+      const before = [...written];
+      await pause(PAUSE_MS);
+      while (!isOver && written.some((count, i) => count === before[i])) await pause(10);
+      const [first] = threads.running;
+      await first.terminate();
+    }
+  };
+  // A client that fails ends the test.
+  await Promise.race([end(), Promise.all(workers)]).finally(() => {
+    isOver = true;
+  });
   const counts = await Promise.all(workers);
   threads.stop();
   await pauses.stop();

@@ -44,8 +44,11 @@ export const MAX_WAITING_SOCKETS = 4096;
  */
 export const SILENT_PROCESSOR_MS = 1000;
 export const SILENT_MS = 10_000;
-/** A thread that does not serve after this long is ended. */
-const START_LIMIT_MS = 30_000;
+/**
+ * A thread that does not serve after this long is ended. It is long because a start takes a minute
+ * where others have the processors, and one that is ended has to begin again.
+ */
+export const START_LIMIT_MS = 300_000;
 /** A front-end that makes no report for so long, though it was asked, is passed over. */
 const REPORT_LIMIT_MS = 250;
 /** What a front-end may take longer than the grace it is given. */
