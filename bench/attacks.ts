@@ -31,6 +31,8 @@ const AT_A_TIME = 50;
 const SLOW_BODIES = 500;
 const RESETS_A_ROUND = 1000;
 const WATCHES_A_STREAM = 1000;
+/** Of the response to a watch that is made; no fewer. */
+const CREATED_BYTES = 20;
 const BOMB_BYTES: number = 64 * MIB;
 
 /** Does `one` again and again, so many at a time. One that fails counts, and is done again. */
@@ -46,7 +48,11 @@ async function again(
       done++;
     }
   };
-  await Promise.all(Array.from({ length: atATime }, loop));
+  const over = async (): Promise<void> => {
+    while (!isOver()) await new Promise((resolve) => setTimeout(resolve, 50));
+  };
+  // What hangs is left: the thread ends.
+  await Promise.race([over(), Promise.all(Array.from({ length: atATime }, loop))]);
   return done;
 }
 
@@ -107,12 +113,16 @@ function onSessions(
   return again(attacked, atATime, () => round(current())).finally(() => session?.destroy());
 }
 
-/** A call whose request is `bytes`; resolves at its end. */
+/**
+ * A call whose request is `bytes`; resolves at its end.
+ * @param mostBytes of the response, after which the client cancels
+ */
 function call(
   session: ClientHttp2Session,
   path: string,
   headers: Readonly<Record<string, string>>,
   bytes: Uint8Array,
+  mostBytes: number = Number.POSITIVE_INFINITY,
 ): Promise<void> {
   return new Promise((resolve) => {
     const stream = session.request({
@@ -122,10 +132,14 @@ function call(
       te: "trailers",
       ...headers,
     });
+    let receivedBytes = 0;
     stream
       .on("error", () => {})
       .on("close", resolve)
-      .resume();
+      .on("data", (chunk: Buffer) => {
+        receivedBytes += chunk.length;
+        if (receivedBytes >= mostBytes) stream.close(8);
+      });
     stream.end(bytes);
   });
 }
@@ -180,7 +194,7 @@ function watches(attacked: Attacked): Promise<number> {
   );
   const creates = Buffer.concat(Array<Uint8Array>(WATCHES_A_STREAM).fill(create));
   return onSessions(attacked, 4, (session) =>
-    call(session, WatchService.methods.Watch.path, {}, creates),
+    call(session, WatchService.methods.Watch.path, {}, creates, WATCHES_A_STREAM * CREATED_BYTES),
   );
 }
 

@@ -69,6 +69,7 @@ async function runAttack({ url, identity, attack, durationMs }: Attackers): Prom
   const isOver = (): boolean => performance.now() >= endMs;
   const done = await attacks[attack].run({ url: new URL(url), identity, isOver });
   parentPort!.postMessage(done);
+  process.exit();
 }
 
 interface Outcome {
