@@ -25,6 +25,7 @@ test("an end that is written to without a pause lets others have their turn", ()
         write();
       },
       drained: () => {},
+      turnEnds: () => {},
       broken: (error) => assert.fail(error),
     },
     {
