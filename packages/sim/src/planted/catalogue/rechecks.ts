@@ -159,6 +159,18 @@ const RECHECKS: Readonly<Record<string, Omit<CatalogueBug, "sim">>> = {
     put: "false",
     tests: ["packages/server/test/lock.test.ts"],
   },
+  "the cache is filled again while a watch waits for the store's revision": {
+    at: "kube-storage/src/cacher/cacher.ts#Cacher.watch",
+    find: "!this.#readiness.isReady || this.#readiness.generation !== $generation",
+    put: "!this.#readiness.isReady",
+    tests: ["packages/kube-storage/test/cacher/reflector.test.ts"],
+  },
+  "the cache is lost while a watch waits for the store's revision": {
+    at: "kube-storage/src/cacher/cacher.ts#Cacher.watch",
+    find: "!this.#readiness.isReady || this.#readiness.generation !== $generation",
+    put: "this.#readiness.generation !== $generation",
+    tests: ["packages/kube-storage/test/cacher/reflector.test.ts"],
+  },
   "an object changes while its update is made from the cache": {
     at: "kube-storage/src/storage/etcd-store.ts#EtcdStore.#freshState",
     find: "$fresh.revision === $state.revision",
