@@ -1,179 +1,19 @@
 /**
- * The leader's count of the leases' time on a clock by hand: the heap, the rate, the spread, a
- * hundred thousand of them.
+ * The leader's count of the leases' time on a clock by hand: the rate, the spread, confirmations,
+ * checkpoints, many leases.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
-import { SLICE_MS, silentLogger, Turns } from "@quorate/host";
-import { ManualClock, MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
 import {
   AlarmRequest,
   AlarmRequest_AlarmAction,
   AlarmType,
   InternalRaftRequest,
   LeaseCheckpointRequest,
-  LeaseGrantRequest,
-  LeaseRevokeRequest,
-  raftpb,
 } from "@quorate/proto";
-import { type Applied, type AppliedEntry, type RequestKind, Store } from "@quorate/store";
-import { LEASE_BOUNDS, type LeaseBounds } from "../src/lease/bounds.ts";
-import { LeaseKeeper, NotPrimaryError } from "../src/lease/keeper.ts";
-import { StoreRef } from "../src/reads/store-ref.ts";
-
-/** A tenth of what members have, or less, so that few leases reach them. */
-const BOUNDS: LeaseBounds = {
-  ...LEASE_BOUNDS,
-  maxRevokesPerSecond: 100,
-  maxHurriedRevokesPerSecond: 1000,
-  maxInflightRevokes: 500,
-  maxInflightCheckpoints: 3,
-  maxCheckpointLeases: 50,
-  maxRevokesPerTurn: 32,
-  maxLooksPerTurn: 256,
-};
-
-/** A clock on which each step of work takes a whole slice: the next one comes a turn later. */
-class SlowStepsClock extends ManualClock {
-  #looks = 0;
-  override readonly turns: Turns = new Turns({
-    monotonicMs: () => this.monotonicMs() + this.#looks++ * SLICE_MS,
-    endOfTurn: (task) => this.endOfTurn(task),
-  });
-}
-
-/** A keeper beside a store whose log is a queue: proposals are applied when the bench says so. */
-class Bench {
-  readonly clock: ManualClock;
-  readonly store: Store;
-  readonly keeper: LeaseKeeper;
-  readonly counters = {
-    renewed: { value: 0, add: () => this.counters.renewed.value++ },
-    expired: { value: 0, add: () => this.counters.expired.value++ },
-  };
-  /** Requests that wait to be applied. */
-  readonly queue: {
-    data: Uint8Array;
-    resolve: (applied: AppliedEntry) => void;
-    reject: (error: Error) => void;
-  }[] = [];
-  /** When each lease was revoked. */
-  readonly revokedMs = new Map<bigint, number>();
-  confirm: () => Promise<void> = () => Promise.resolve();
-  holds = false;
-  /** The most requests that came in one turn of the event loop. */
-  mostProposed = 0;
-  #proposed = 0;
-  #index = 0;
-
-  constructor(store: Store, checkpointIntervalMs?: number, clock = new ManualClock()) {
-    this.store = store;
-    this.clock = clock;
-    this.keeper = new LeaseKeeper(
-      {
-        minTtlSeconds: 2,
-        extendMs: 1000,
-        confirmedForMs: 100,
-        checkpointIntervalMs,
-        bounds: BOUNDS,
-      },
-      {
-        clock: this.clock,
-        logger: silentLogger,
-        counters: this.counters,
-        store: new StoreRef(store),
-        reads: { wait: () => this.confirm() },
-        proposals: {
-          proposeInTerm: <K extends RequestKind>(
-            _term: number,
-            kind: K,
-            requests: readonly Uint8Array[],
-          ) => this.#propose(kind, requests) as Promise<Applied<K>>[],
-        },
-      },
-    );
-    store.lessor.observer = {
-      granted: (lease) => {
-        this.revokedMs.delete(lease.id);
-        this.keeper.granted(lease);
-      },
-      checkpointed: (lease) => this.keeper.checkpointed(lease),
-      revoked: (id) => {
-        assert.ok(!this.revokedMs.has(id), `lease ${id} is revoked once`);
-        this.revokedMs.set(id, this.clock.monotonicMs());
-        this.keeper.revoked(id);
-      },
-    };
-  }
-
-  #propose(kind: RequestKind, requests: readonly Uint8Array[]): Promise<AppliedEntry>[] {
-    if (this.#proposed === 0) {
-      this.clock.endOfTurn(() => {
-        this.#proposed = 0;
-      });
-    }
-    this.#proposed += requests.length;
-    this.mostProposed = Math.max(this.mostProposed, this.#proposed);
-    return requests.map((request) => {
-      const { promise, resolve, reject } = Promise.withResolvers<AppliedEntry>();
-      this.queue.push({ data: InternalRaftRequest.encode({ [kind]: request }), resolve, reject });
-      return promise;
-    });
-  }
-
-  static async open(checkpointIntervalMs?: number, clock?: ManualClock): Promise<Bench> {
-    const store = await Store.open(new MemoryKeyspaceOpener(new MemoryDisk()), "/store");
-    return new Bench(store, checkpointIntervalMs, clock);
-  }
-
-  apply(data: Uint8Array): AppliedEntry {
-    this.#index++;
-    return this.store.apply({
-      index: this.#index,
-      term: 1,
-      type: raftpb.EntryType.EntryNormal,
-      data,
-    });
-  }
-
-  grant(ID: bigint, TTL: number): void {
-    assert.equal(
-      this.apply(InternalRaftRequest.encode({ leaseGrant: LeaseGrantRequest.encode({ ID, TTL }) }))
-        .error,
-      undefined,
-    );
-  }
-
-  revoke(ID: bigint): void {
-    this.apply(InternalRaftRequest.encode({ leaseRevoke: LeaseRevokeRequest.encode({ ID }) }));
-  }
-
-  checkpoint(ID: bigint, remaining_TTL: number): void {
-    this.apply(
-      InternalRaftRequest.encode({
-        leaseCheckpoint: LeaseCheckpointRequest.encode({ checkpoints: [{ ID, remaining_TTL }] }),
-      }),
-    );
-  }
-
-  async lead(): Promise<void> {
-    this.keeper.leads(1);
-    await turn();
-    assert.ok(this.keeper.isPrimary);
-  }
-
-  /** Moves time on in small steps. */
-  async run(ms: number, stepMs = 10): Promise<void> {
-    for (let i = 0; i < ms; i += stepMs) {
-      this.clock.advance(stepMs);
-      await turn();
-      if (this.holds) continue;
-      for (const { data, resolve } of this.queue.splice(0)) resolve(this.apply(data));
-    }
-    await turn();
-  }
-}
+import { LEASE_CHECKPOINT_INTERVAL_MS, NotPrimaryError } from "../src/lease/keeper.ts";
+import { Bench, BOUNDS, SlowStepsClock } from "./support/lease-bench.ts";
 
 /** More than many turns take. */
 const COUNT = process.env["QUORATE_SOAK"] === "1" ? 100_000 : 2500;
@@ -215,7 +55,7 @@ test("many leases that were kept alive over their time expire within a second of
 });
 
 test("a new leader counts many leases over several turns; what comes and goes meanwhile is counted once, or not", async () => {
-  const bench = await Bench.open(undefined, new SlowStepsClock());
+  const bench = await Bench.open({ clock: new SlowStepsClock() });
   for (let id = 1; id <= COUNT; id++) bench.grant(BigInt(id), 60);
   const ends: (() => void)[] = [];
   const { endOfTurn } = bench.clock;
@@ -246,7 +86,7 @@ test("a new leader counts many leases over several turns; what comes and goes me
 });
 
 test("a member that ceases to lead while it counts does not go on", async () => {
-  const bench = await Bench.open(undefined, new SlowStepsClock());
+  const bench = await Bench.open({ clock: new SlowStepsClock() });
   for (let id = 1; id <= COUNT; id++) bench.grant(BigInt(id), 2);
   const { endOfTurn, every } = bench.clock;
   let turns = 0;
@@ -408,7 +248,7 @@ test("a renewal of an expired lease waits for its revocation where the leadershi
 });
 
 test("a checkpoint that comes while another is taken back is taken back too", async () => {
-  const bench = await Bench.open(300_000);
+  const bench = await Bench.open({ checkpointIntervalMs: LEASE_CHECKPOINT_INTERVAL_MS });
   bench.grant(1n, 1000);
   bench.checkpoint(1n, 400);
   await bench.lead();
@@ -430,7 +270,7 @@ test("a checkpoint that comes while another is taken back is taken back too", as
 });
 
 test("a renewal whose leadership ends while a checkpoint is taken back is none", async () => {
-  const bench = await Bench.open(300_000);
+  const bench = await Bench.open({ checkpointIntervalMs: LEASE_CHECKPOINT_INTERVAL_MS });
   bench.grant(1n, 1000);
   bench.checkpoint(1n, 400);
   await bench.lead();
@@ -501,7 +341,7 @@ test("a confirmation counts from when it was asked for: one that took longer tha
 });
 
 test("a new leader counts from what the checkpoints left, and a renewal takes them back through the log", async () => {
-  const bench = await Bench.open(300_000);
+  const bench = await Bench.open({ checkpointIntervalMs: LEASE_CHECKPOINT_INTERVAL_MS });
   bench.grant(1n, 1000);
   bench.checkpoint(1n, 40);
   await bench.lead();
@@ -518,7 +358,7 @@ test("a new leader counts from what the checkpoints left, and a renewal takes th
 });
 
 test("checkpoints: so many leases in an entry, so many entries awaited, and the rest follows", async () => {
-  const bench = await Bench.open(300_000);
+  const bench = await Bench.open({ checkpointIntervalMs: LEASE_CHECKPOINT_INTERVAL_MS });
   await bench.lead();
   const count = (BOUNDS.maxInflightCheckpoints + 2) * BOUNDS.maxCheckpointLeases + 10;
   for (let id = 1; id <= count; id++) bench.grant(BigInt(id), 1000);
@@ -611,7 +451,7 @@ test("a new leader that is not confirmed asks again, as long as it leads", async
 });
 
 test("a counted lease is renewed without a look-up only while nothing has to be waited for", async () => {
-  const bench = await Bench.open(300_000);
+  const bench = await Bench.open({ checkpointIntervalMs: LEASE_CHECKPOINT_INTERVAL_MS });
   bench.grant(1n, 400);
   bench.keeper.leads(1);
   assert.equal(bench.keeper.counted(1n), undefined, "nothing is counted yet");
@@ -650,7 +490,7 @@ test("a counted lease is renewed without a look-up only while nothing has to be 
 });
 
 test("who leads no more revokes and notes nothing, and counts from the start when it leads again", async () => {
-  const bench = await Bench.open(300_000);
+  const bench = await Bench.open({ checkpointIntervalMs: LEASE_CHECKPOINT_INTERVAL_MS });
   bench.grant(1n, 1000);
   bench.grant(2n, 5);
   await bench.lead();

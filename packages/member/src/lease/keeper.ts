@@ -97,7 +97,7 @@ export class LeaseKeeper implements LeaseObserver {
   #lookedMs = 0;
   /** Revocations that may begin now, and how many more in a second. */
   #allowance = 0;
-  #revokesPerSecond: number;
+  #revokesPerSecond = 0;
   #inflightRevokes = 0;
   #inflightCheckpoints = 0;
 
@@ -106,7 +106,6 @@ export class LeaseKeeper implements LeaseObserver {
       throw new RangeError("confirmedForMs must be less than extendMs");
     this.#options = options;
     this.#deps = deps;
-    this.#revokesPerSecond = options.bounds.maxRevokesPerSecond;
     this.#turns = new SharedTurns(deps.clock);
   }
 
@@ -164,8 +163,6 @@ export class LeaseKeeper implements LeaseObserver {
     await this.#turns.run(MEMBER_SHARE, this.#countAll(epoch));
     if (this.#epoch !== epoch) return;
     epoch.promoted = true;
-    this.#lookedMs = clock.monotonicMs();
-    this.#allowance = 0;
     this.#revokesPerSecond = this.#options.bounds.maxRevokesPerSecond;
     this.#timer = clock.every(LOOK_PERIOD_MS, () => this.#look(epoch));
     logger.info("counting the time of leases", { term: epoch.term, leases: epoch.leases.size });
@@ -404,7 +401,7 @@ export class LeaseKeeper implements LeaseObserver {
     }
     this.#allowance -= due.length;
     this.#inflightRevokes += due.length;
-    if (due.length > 0) this.#revoke(epoch, due);
+    this.#revoke(epoch, due);
     if (isCut) this.#deps.clock.endOfTurn(() => this.#revokeExpired(epoch, now));
     else this.#setRate((epoch.expiries.first()?.dueMs ?? Number.POSITIVE_INFINITY) <= now);
   }
@@ -524,9 +521,7 @@ export class LeaseKeeper implements LeaseObserver {
 }
 
 function wake(lease: LeaseTime): void {
-  const { waiters } = lease;
-  lease.waiters = undefined;
-  if (waiters !== undefined) for (const waiter of waiters) waiter();
+  for (const waiter of lease.waiters ?? []) waiter();
 }
 
 /** A lease whose expiry can be put off; `dueMs` is never later than `expiryMs`. */
