@@ -76,6 +76,13 @@ test("a pile-up is spread from the share of a second's revocations on, each leas
   for (let id = 1; id <= BOUNDS.maxRevokesPerSecond; id++)
     close(enough.keeper.expiryMs(BigInt(id)), id <= share ? 3000 : later(id), id);
 
+  // A lease at the end of the second counts to it.
+  const two = await Bench.open();
+  for (let id = 1; id <= 100; id++) two.grant(BigInt(id), id <= 70 ? 2 : 3);
+  await two.lead();
+  for (let id = 71; id <= 100; id++)
+    close(two.keeper.expiryMs(BigInt(id)), id === share + 1 ? later(id) : 4000, id);
+
   // Those of half a minute come first in the map, and last in time.
   const many = await Bench.open();
   for (let id = 201; id <= 300; id++) many.grant(BigInt(id), 30);
@@ -368,6 +375,7 @@ test("a lease that has ended while its note waited is not noted", async () => {
   assert.deepEqual(waiting(bench), [[1n]]);
   // At its last millisecond: the next look is at 301.1 s.
   bench.queue.splice(0)[0]!.reject(new Error("lost"));
+  await turn();
   await bench.run(100, 100);
   assert.deepEqual(waiting(bench), ["leaseRevoke"]);
 });

@@ -6,6 +6,7 @@ import assert from "node:assert/strict";
 import { createServer, type ServerHttp2Stream } from "node:http2";
 import { Duplex } from "node:stream";
 import { test } from "node:test";
+import { setImmediate as turn } from "node:timers/promises";
 import { SeededRandom } from "@quorate/host";
 import { ManualClock } from "@quorate/host/testing";
 import { concat, raftpb } from "@quorate/proto";
@@ -300,7 +301,10 @@ function endless(sizeBytes = 1000) {
   const state = { given: 0, isOver: false };
   const body = (async function* () {
     try {
-      for (; ; state.given++) yield new Uint8Array(sizeBytes);
+      for (; ; state.given++) {
+        await turn();
+        yield new Uint8Array(sizeBytes);
+      }
     } finally {
       state.isOver = true;
     }
@@ -390,6 +394,7 @@ test("a receiver that takes no more is waited for so long and no longer", async 
   const { given } = state;
   assert.equal(stream.destroyed, false);
   stream.drain();
+  await clock.settle();
   stream.takes = false;
   await clock.settle();
   assert.ok(state.given > given, "it goes on");
@@ -441,11 +446,11 @@ test("a snapshot that nobody comes for fails as the dialling did", async () => {
 async function fetching(t: { after(task: () => void): void }, shared = setUp()) {
   const requests: { stream: ServerHttp2Stream; verdict: string; isClosed: boolean }[] = [];
   const server = createServer();
-  let sessions = 0;
+  const sessions = new Set<object>();
   server.on("session", (session) => {
-    sessions++;
+    sessions.add(session);
     session.on("error", () => {});
-    session.on("close", () => sessions--);
+    session.on("close", () => sessions.delete(session));
     t.after(() => session.destroy());
   });
   server.on("stream", (stream) => {
@@ -471,7 +476,7 @@ async function fetching(t: { after(task: () => void): void }, shared = setUp()) 
     shared.logger
       .find("warn", "failed to fetch a database snapshot")
       .map(({ fields }) => fields["error"]);
-  return { ...shared, requests, fetch, done, until, failure, sessions: () => sessions };
+  return { ...shared, requests, fetch, done, until, failure, sessions };
 }
 
 test("a snapshot that is fetched is told to its sender, and the connection ends", async (t) => {
@@ -487,7 +492,7 @@ test("a snapshot that is fetched is told to its sender, and the connection ends"
   assert.equal(listener.snapshots[0].sizeBytes, 9);
   assert.notEqual(clock.nextDueMs(), undefined, "a bound on the rest");
   request.stream.end();
-  await until(() => sessions() === 0);
+  await until(() => sessions.size === 0);
   await clock.settle();
   assert.equal(clock.nextDueMs(), undefined);
   assert.deepEqual(failure(), []);
@@ -504,9 +509,9 @@ test("a connection that a sender does not end is ended after a while", async (t)
   await until(() => request.verdict !== "");
   clock.advance(1999);
   await new Promise((resolve) => setTimeout(resolve, 5));
-  assert.equal(sessions(), 1);
+  assert.equal(sessions.size, 1);
   clock.advance(1);
-  await until(() => sessions() === 0);
+  await until(() => sessions.size === 0);
 });
 
 test("a sender that refuses, or does not answer in time, is left", async (t) => {
@@ -516,7 +521,7 @@ test("a sender that refuses, or does not answer in time, is left", async (t) => 
     if (isSilent) clock.advance(2000);
     else requests[0].stream.respond({ ":status": 300 }, { endStream: true });
     await done;
-    await until(() => sessions() === 0);
+    await until(() => sessions.size === 0);
     assert.deepEqual(failure(), [
       isSilent ? "connection closed before the peer answered" : "unexpected http status 300",
     ]);
@@ -532,7 +537,7 @@ test("a fetch that is stopped says nothing, whether it dials or reads", async (t
   await reading.until(() => reading.requests.length === 1);
   reading.fetch.stop();
   await reading.done;
-  await reading.until(() => reading.sessions() === 0);
+  await reading.until(() => reading.sessions.size === 0);
   assert.deepEqual(reading.failure(), []);
 });
 

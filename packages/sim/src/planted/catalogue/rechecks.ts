@@ -65,12 +65,6 @@ const RECHECKS: Readonly<Record<string, Omit<CatalogueBug, "sim">>> = {
     put: "false",
     tests: KEEPER_TESTS,
   },
-  "a lease ends while ends are spread": {
-    at: "member/src/lease/keeper.ts#spread",
-    find: "$leases.get($lease.id) !== $lease",
-    put: "false",
-    tests: KEEPER_TESTS,
-  },
   "leadership ends while the cluster's version is updated": {
     at: "member/src/membership/version-monitor.ts#VersionMonitor.#watch",
     find: "$epoch !== this.#epoch || $lifetime.hasEnded",
