@@ -26,6 +26,8 @@ export interface ProfileOptions {
   readonly size: number;
   readonly tls: boolean;
   readonly member: "leader" | "follower";
+  /** Of the members, beside those that the benchmark gives them. */
+  readonly flags?: readonly string[];
   readonly seconds: number;
 }
 
@@ -61,10 +63,10 @@ export async function profileRow(options: ProfileOptions): Promise<Profiled> {
   const dir = mkdtempSync(join(tmpdir(), "quorate-profile-"));
   const [node, ...rest] = quorate.command;
   // A process under the profiler cannot give itself the flags that bin/quorate.js asks for.
-  const flags = ["--max-semi-space-size=8", "--heap-growing-percent=70"];
+  const nodeFlags = ["--max-semi-space-size=8", "--heap-growing-percent=70"];
   const command = [
     node,
-    ...flags,
+    ...nodeFlags,
     "--cpu-prof",
     `--cpu-prof-dir=${dir}`,
     "--cpu-prof-interval=200",
@@ -74,6 +76,7 @@ export async function profileRow(options: ProfileOptions): Promise<Profiled> {
     executable: { name: "quorate", command },
     size: options.size,
     tls: options.tls,
+    flags: [...(options.flags ?? [])],
   });
   try {
     const leader = await leaderUrl(cluster);
@@ -103,7 +106,8 @@ export async function profileRow(options: ProfileOptions): Promise<Profiled> {
       },
     });
     await Promise.all(cluster.members.map((member) => member.terminate(60_000)));
-    const file = readdirSync(dir).find((name) => name.split(".").includes(String(pid)));
+    // CPU.day.time.pid.thread.number.cpuprofile; the member's thread is 0.
+    const file = readdirSync(dir).find((name) => name.includes(`.${pid}.0.`));
     if (file === undefined) throw new Error("the member has left no profile");
     const profile = JSON.parse(readFileSync(join(dir, file), "utf8")) as CpuProfile;
     const root = `${resolve(import.meta.dirname, "..")}/`;
@@ -146,6 +150,12 @@ async function main(): Promise<void> {
       requiresArg: true,
       describe: "leader or follower",
     },
+    flags: {
+      type: "string",
+      default: "",
+      requiresArg: true,
+      describe: "flags of the members, parted by blanks",
+    },
     seconds: { type: "string", default: "5", requiresArg: true, describe: "measured seconds" },
     top: { type: "string", default: "30", requiresArg: true, describe: "lines of the table" },
     out: {
@@ -165,6 +175,7 @@ async function main(): Promise<void> {
     size: positive("size", values.size),
     tls,
     member,
+    flags: values.flags.split(" ").filter((flag) => flag !== ""),
     seconds: positive("seconds", values.seconds),
   });
   const { tree, idleMs, elapsedMs, cpuMs, answered } = profiled;

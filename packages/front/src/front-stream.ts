@@ -2,6 +2,7 @@
 import { EMPTY, GrpcCode } from "@quorate/proto";
 import {
   type CallContext,
+  type CommonMessage,
   type MessageBytes,
   messageSize,
   type Status,
@@ -20,6 +21,8 @@ export class FrontStream extends FrontGrpcCall implements StreamCall, InboxOwner
   #listener: StreamListener = {};
   readonly #sending = new SendWindow();
   readonly #inbox = new Inbox(this);
+  /** The list of the last message that it shared with others. */
+  #lastList = 0;
 
   /** Gives the call to the service. */
   start(handler: StreamHandler): void {
@@ -42,7 +45,18 @@ export class FrontStream extends FrontGrpcCall implements StreamCall, InboxOwner
     if (this.isEnded) return false;
     const size = messageSize(message);
     this.sent(size);
+    this.shared.fanOut.flush();
     this.shared.link.send(toFront(ToFront.Message, this.number), message);
+    return this.#sending.sent(size) && !this.isEnded;
+  }
+
+  sendCommon(message: CommonMessage, own: Uint8Array): boolean {
+    const { fanOut } = this.shared;
+    if (!fanOut.takes(message, own)) return this.send([message.before, own, ...message.after]);
+    if (this.isEnded) return false;
+    const size = message.sizeBytes + own.length;
+    this.sent(size);
+    this.#lastList = fanOut.add(this.number, message, own, this.#lastList);
     return this.#sending.sent(size) && !this.isEnded;
   }
 
@@ -93,6 +107,11 @@ export class FrontStream extends FrontGrpcCall implements StreamCall, InboxOwner
 
   protected override abandoned(): void {
     this.#call(this.#listener.cancelled);
+  }
+
+  protected override sendEnd(status: Status): void {
+    this.shared.fanOut.flush();
+    super.sendEnd(status);
   }
 
   #call(listener: (() => void) | undefined): void {

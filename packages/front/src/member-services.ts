@@ -11,6 +11,9 @@ import type { Clock, HttpExchange, HttpExchangeHandler, HttpExchangeListener } f
 import { EMPTY, GrpcCode, toUtf8 } from "@quorate/proto";
 import {
   type CallContext,
+  joinMessage,
+  type MessageBytes,
+  messageSize,
   type ServiceTable,
   StatusError,
   type StreamCall,
@@ -29,6 +32,7 @@ import {
   NO_TIME,
   ReceiveWindow,
   SendWindow,
+  TARGET_BYTES,
   ToFront,
   ToMember,
 } from "./protocol.ts";
@@ -120,6 +124,10 @@ export class MemberServices implements LinkOwner {
   }
 
   received(record: RingRecord, message: Uint8Array): void {
+    if (record.kind === ToFront.Common) {
+      this.#common(record, message);
+      return;
+    }
     const call = this.#calls.get(record.call);
     if (call === undefined) throw new RingError("a record of no call");
     if (call.take(record, message)) this.#calls.delete(record.call);
@@ -129,6 +137,24 @@ export class MemberServices implements LinkOwner {
 
   broken(error: Error): void {
     this.#deps.broken(error);
+  }
+
+  /** A message that goes to many streams. */
+  #common({ detail, value }: RingRecord, message: Uint8Array): void {
+    if (value + detail > message.length) throw new RingError("a common message");
+    const before = message.subarray(value, value + detail);
+    const after = message.subarray(value + detail);
+    for (let at = 0; at < value; ) {
+      const start = at + TARGET_BYTES;
+      if (start > value) throw new RingError("a target");
+      const end = start + message[start - 1];
+      const number =
+        message[at] | (message[at + 1] << 8) | (message[at + 2] << 16) | (message[at + 3] << 24);
+      const call = this.#calls.get(number >>> 0);
+      if (end > value || !(call instanceof OpenStream)) throw new RingError("a target");
+      call.takeMessage([before, message.subarray(start, end), after]);
+      at = end;
+    }
   }
 
   #unary(method: number): UnaryHandler {
@@ -237,11 +263,17 @@ abstract class OpenBody implements OpenCall {
   protected abstract pauseClient(): void;
   protected abstract resumeClient(): void;
   /** Sends to the client; false if no more is to be sent before `drained`. */
-  protected abstract sendToClient(message: Uint8Array): boolean;
+  protected abstract sendToClient(message: MessageBytes): boolean;
 
   /** The client has taken what waited. */
   drained(): void {
     this.#report(true);
+  }
+
+  /** Takes a message of the member's. */
+  takeMessage(message: MessageBytes): void {
+    this.#receiving.received(messageSize(message));
+    if (!this.isGone && this.sendToClient(message)) this.#report(false);
   }
 
   protected sendMessage(bytes: Uint8Array): void {
@@ -264,8 +296,7 @@ abstract class OpenBody implements OpenCall {
   protected takeCommon({ kind, value }: RingRecord, message: Uint8Array): boolean {
     switch (kind) {
       case ToFront.Message:
-        this.#receiving.received(message.length);
-        if (!this.isGone && this.sendToClient(message)) this.#report(false);
+        this.takeMessage(message);
         return true;
       case ToFront.Taken:
         if (this.#sending.taken(value)) this.#isFull = false;
@@ -335,7 +366,7 @@ class OpenStream extends OpenBody implements StreamListener {
     this.#call.resume();
   }
 
-  protected override sendToClient(message: Uint8Array): boolean {
+  protected override sendToClient(message: MessageBytes): boolean {
     return this.#call.send(message);
   }
 }
@@ -395,8 +426,8 @@ class OpenExchange extends OpenBody implements HttpExchangeListener {
     this.#exchange.resume();
   }
 
-  protected override sendToClient(message: Uint8Array): boolean {
-    return this.#exchange.send(message);
+  protected override sendToClient(message: MessageBytes): boolean {
+    return this.#exchange.send(joinMessage(message));
   }
 }
 

@@ -16,7 +16,12 @@
  *     Message   payload
  *     HalfClosed
  *     Cancelled
- *     Taken     value: bytes of messages
+ *     Taken     value: bytes of messages     Common    detail: bytes that are before,
+ *                                                         value: bytes of targets,
+ *                                                         payload: targets, before, after
+ *
+ * A common message goes to many streams: each target is a call (u32), the bytes of a part (u8), and
+ * that part. The call's message is what is before, its part, and what is after.
  *
  * Texts are a list: of each the bytes of its UTF-8 and one more, as u32, then those bytes; 0 stands
  * for undefined. Those of an identity are the address, common name and subject of the client, then
@@ -51,6 +56,7 @@ export const ToFront = {
   Head: 7,
   Answer: 8,
   Cut: 9,
+  Common: 10,
 } as const;
 
 /** Identities that a front-end has at a time; a new one takes the slot of the oldest. */
@@ -63,6 +69,12 @@ export const WINDOW_BYTES: number = 1024 * 1024;
 export const TAKEN_STEP_BYTES: number = 64 * 1024;
 /** What a message costs of a window beside its bytes. */
 export const MESSAGE_BYTES = 32;
+/** Bytes of a target of a common message before its part. */
+export const TARGET_BYTES = 5;
+/** The longest part of a target. */
+export const MAX_OWN_BYTES = 0xff;
+/** The most bytes that may be before the parts. */
+export const MAX_BEFORE_BYTES = 0xffff;
 /** Stands for no deadline. */
 export const NO_TIME = -1;
 /** The fields of an identity before its metadata. */

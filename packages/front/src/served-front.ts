@@ -17,6 +17,7 @@ import {
   type StreamHandler,
   type UnaryHandler,
 } from "@quorate/rpc";
+import { FanOut } from "./fan-out.ts";
 import { type CallStart, type FrontCall, FrontCaller } from "./front-call.ts";
 import { FrontExchange } from "./front-exchange.ts";
 import { FrontStream } from "./front-stream.ts";
@@ -90,6 +91,7 @@ export class ServedFront implements LinkOwner {
     const { clock, logger, http, observer } = deps;
     this.#context = {
       link: this.#link,
+      fanOut: new FanOut(this.#link, deps.atTurnsEnd),
       clock,
       observer,
       deadlines: new DeadlineQueue(clock),

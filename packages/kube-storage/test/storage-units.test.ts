@@ -9,7 +9,8 @@ import type { KubeObject } from "../src/meta/object.ts";
 import { ApiError } from "../src/meta/status.ts";
 import { DecodedObjects } from "../src/storage/decoded-objects.ts";
 import { StorageError, type StorageErrorCode, tooLarge, tooOld } from "../src/storage/errors.ts";
-import { VersionedObject } from "../src/storage/etcd-values.ts";
+import { EtcdValues, VersionedObject } from "../src/storage/etcd-values.ts";
+import { identityTransformer } from "../src/storage/identity-transformer.ts";
 import { interpretStorageError } from "../src/storage/interpret-error.ts";
 import { rootOf } from "../src/storage/keys.ts";
 import { LeaseManager } from "../src/storage/lease-manager.ts";
@@ -72,6 +73,25 @@ test("one object above the budget is kept while it is the latest", () => {
   assert.equal(one.object(), one.object());
   two.object();
   assert.equal(decoded.bytes, two.sizeBytes);
+});
+
+test("the writer of an object and its event have one object, which is decoded once", () => {
+  const forms = { codec: jsonCodec, decoded: new DecodedObjects() };
+  const values = new EtcdValues("/registry", forms, identityTransformer);
+  const bytes = jsonCodec.encode(pod("ns", "a"));
+  const written = values.stored("/pods/a", 7, bytes);
+  assert.equal(values.stored("/pods/a", 7, bytes.slice()), written);
+  assert.notEqual(values.stored("/pods/a", 7, bytes), written, "it is taken once");
+
+  const again = values.stored("/pods/b", 7, bytes);
+  assert.notEqual(values.stored("/pods/b", 8, bytes), again, "another revision");
+  const other = jsonCodec.encode(pod("ns", "b"));
+  const before = values.stored("/pods/c", 7, bytes);
+  assert.notEqual(values.stored("/pods/c", 7, other), before, "a store that has gone back");
+
+  const first = values.stored("/pods/first", 1, bytes);
+  for (let i = 0; i < 100; i++) values.stored(`/pods/${i}`, 1, bytes);
+  assert.notEqual(values.stored("/pods/first", 1, bytes), first, "those that wait are bounded");
 });
 
 test("leases are shared for a while, and by so many objects", async () => {

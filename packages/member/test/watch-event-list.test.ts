@@ -47,3 +47,44 @@ test("events are joined for the second who asks, unless there is one, or they ta
     assert.equal(large.joined({ ...WATCH_LIMITS, maxResponseBytes: 100 }), undefined);
   }
 });
+
+test("what responses have in common is one object for one header, if the events go into one", () => {
+  const lists = new EventLists();
+  const [one, two] = [event(1), event(2)];
+  const header = Uint8Array.of(9);
+  const prevKv = ({ main }: WatchEvent) => (main === 2 ? Uint8Array.of(5) : undefined);
+  for (const list of [lists.of(one), lists.of(one).and(two)]) {
+    const plain = list.common(header, undefined, WATCH_LIMITS)!;
+    const withPrev = list.common(header, prevKv, WATCH_LIMITS)!;
+    assert.equal(list.common(header, undefined, WATCH_LIMITS), plain);
+    assert.equal(list.common(header, prevKv, WATCH_LIMITS), withPrev);
+    assert.equal(plain.before, header);
+    assert.deepEqual(
+      plain.after,
+      list.events.map(({ bytes }) => bytes),
+    );
+    assert.deepEqual(
+      withPrev.after,
+      list.events.map((some) => some.bytesWithPrev(prevKv)),
+    );
+    for (const { sizeBytes, before, after } of [plain, withPrev])
+      assert.equal(
+        sizeBytes,
+        [before, ...after].reduce((size, { length }) => size + length, 0),
+      );
+    const other = Uint8Array.of(8);
+    assert.equal(list.common(other, undefined, WATCH_LIMITS)!.before, other);
+  }
+  const long = lists.of(one).and(event(3));
+  const large = lists.of(one).and(event(4, 100));
+  for (const _ of [1, 2]) {
+    assert.equal(
+      long.common(header, undefined, { ...WATCH_LIMITS, maxResponseRevisions: 1 }),
+      undefined,
+    );
+    assert.equal(
+      large.common(header, undefined, { ...WATCH_LIMITS, maxResponseBytes: 100 }),
+      undefined,
+    );
+  }
+});

@@ -101,6 +101,14 @@ export type UnaryHandler = (
   context: CallContext,
 ) => UnaryResponse | Promise<UnaryResponse>;
 
+/** A message that goes to many streams, but for a part of each one's own in its middle. */
+export interface CommonMessage {
+  readonly before: Uint8Array;
+  readonly after: readonly Uint8Array[];
+  /** Of what is before and after together. */
+  readonly sizeBytes: number;
+}
+
 /** The server's side of a stream of messages. */
 export interface StreamCall {
   readonly context: CallContext;
@@ -109,6 +117,12 @@ export interface StreamCall {
    * `drained`.
    */
   send(message: MessageBytes): boolean;
+  /**
+   * As `send`. Streams that are sent the same object share it on their way to an engine that runs
+   * elsewhere. Undefined where nothing is shared: those of an engine that runs here, and those
+   * whose messages are looked at on their way.
+   */
+  readonly sendCommon?: ((message: CommonMessage, own: Uint8Array) => boolean) | undefined;
   /** Bytes that were passed to `send` and are not yet written to the socket. */
   readonly bufferedBytes: number;
   /** Ends the call after the messages already sent. Without a status it is OK. */

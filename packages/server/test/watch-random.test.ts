@@ -57,8 +57,8 @@ class Client {
   readonly close: () => void;
   readonly watches = new Map<number, Watch>();
   nextId = 1;
-  constructor(bench: WatchBench, budgetBytes: number) {
-    const { call, stream } = bench.call({ budgetBytes });
+  constructor(bench: WatchBench, budgetBytes: number, isSharing: boolean) {
+    const { call, stream } = bench.call({ budgetBytes, isSharing });
     this.call = call;
     this.close = () => stream.close();
   }
@@ -191,7 +191,10 @@ async function history(
       const revision = bench.write(changes);
       if (revision > currentRevision) record(revision, changes);
     } else if (what < 60) {
-      if (clients.length < 6) clients.push(new Client(bench, 100 + random.below(400)));
+      if (clients.length < 6) {
+        const isSharing = random.below(2) === 0;
+        clients.push(new Client(bench, 100 + random.below(400), isSharing));
+      }
       const client = random.pick(clients);
       const id = client.nextId++;
       const from = random.pick(KEYS);

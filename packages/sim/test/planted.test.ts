@@ -6,7 +6,6 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { freshSeed } from "../../../test/support/fresh-seed.ts";
 import { optionsOf } from "../src/base/options.ts";
-import { USER_BUGS } from "../src/planted/catalogue/users.ts";
 import { HUNTED_BUGS, SOURCE_BUGS } from "../src/planted/catalogue.ts";
 import { runPool, seedsFrom } from "../src/run/pool.ts";
 import { shrinkSeed } from "../src/run/shrink.ts";
@@ -16,22 +15,14 @@ import { runSeed } from "../src/run-seed.ts";
 const MAX_SEEDS = 500;
 const SHORT = { set: { faultPhaseMs: 2000 } };
 
-/**
- * Of the bugs in what users may, each build looks for some, by its commit: they are many and alike.
- * `./dev mutants` looks for all.
- */
-const USER_TURNS = 5;
-const turn = freshSeed() % USER_TURNS;
-const userBugs = Object.keys(USER_BUGS);
+/** Each build looks for some of the bugs, by its commit; `./dev soak packages` looks for all. */
+const TURNS = process.env["QUORATE_SOAK"] === "1" ? 1 : 4;
+const turn = freshSeed() % TURNS;
 
-function reasonToSkip(bug: string): string | false {
-  const place = userBugs.indexOf(bug);
-  if (place < 0 || place % USER_TURNS === turn) return false;
-  return `not in this build's turn; QUORATE_FRESH_SEED=${place % USER_TURNS} runs it`;
-}
-
-for (const [bug, noted] of HUNTED_BUGS) {
-  const skip = reasonToSkip(bug);
+for (const [place, [bug, noted]] of HUNTED_BUGS.entries()) {
+  const skip =
+    place % TURNS !== turn &&
+    `not in this build's turn; QUORATE_FRESH_SEED=${place % TURNS} runs it`;
   test(`a planted bug is found: ${bug}`, { skip }, async (context) => {
     const totals = new Totals();
     const sim = SOURCE_BUGS[bug]?.sim;

@@ -10,24 +10,37 @@ import type { ObjectCodec } from "../storage/codec.ts";
 /** Keys that JavaScript's objects keep in the order of their numbers, before all others. */
 const ARRAY_INDEX = /^(?:0|[1-9]\d{0,9})$/;
 
-/** A copy with sorted keys; undefined where it has keys that no object of JavaScript can sort. */
+/**
+ * The value itself where its keys are sorted, else a copy with sorted keys; undefined where it has
+ * keys that no object of JavaScript can sort.
+ */
 function sorted(value: unknown): unknown {
   if (typeof value !== "object" || value === null) return value;
   if (Array.isArray(value)) {
     const items = value.map(sorted);
+    if (items.every((item, at) => item === value[at])) return value;
     return items.some((item, at) => item === undefined && value[at] !== undefined)
       ? undefined
       : items;
   }
+  const fields = value as Readonly<Record<string, unknown>>;
+  const keys = Object.keys(fields);
+  if (keys.length > 0 && ARRAY_INDEX.test(keys[0])) return undefined;
+  let isSame = keys.every((key, at) => at === 0 || keys[at - 1] < key);
+  if (!isSame) keys.sort();
+  const ordered: unknown[] = [];
+  for (const key of keys) {
+    const field = sorted(fields[key]);
+    if (field === undefined && fields[key] !== undefined) return undefined;
+    if (field !== fields[key]) isSame = false;
+    ordered.push(field);
+  }
+  if (isSame) return value;
   const result: Record<string, unknown> = {};
-  for (const key of Object.keys(value).sort()) {
-    if (ARRAY_INDEX.test(key)) return undefined;
-    const field = (value as Record<string, unknown>)[key];
-    const ordered = sorted(field);
-    if (ordered === undefined && field !== undefined) return undefined;
+  for (const [at, key] of keys.entries()) {
     // A plain assignment would set the prototype.
-    if (key === "__proto__") Object.defineProperty(result, key, own(ordered));
-    else result[key] = ordered;
+    if (key === "__proto__") Object.defineProperty(result, key, own(ordered[at]));
+    else result[key] = ordered[at];
   }
   return result;
 }

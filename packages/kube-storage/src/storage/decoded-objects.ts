@@ -8,8 +8,11 @@ export interface Droppable {
   dropDecoded(): void;
 }
 
-/** Encoded bytes of the objects that keep their parsed form. */
-const MAX_DECODED_BYTES: number = 128 << 10;
+/**
+ * Encoded bytes of the objects that keep their parsed form. With less, a large object that is being
+ * written and one other drop each other's, and each step of the write parses again.
+ */
+const MAX_DECODED_BYTES: number = 1 << 20;
 
 /** A queue of objects with parsed forms, bounded in bytes. One serves all storages of a server. */
 export class DecodedObjects {

@@ -20,11 +20,19 @@ export interface ReadValue {
 /** After so many values the average forgets half of what it saw. */
 const AVERAGE_VALUES = 100_000;
 
+/** Objects that were written or read once, of which the other reading is expected. */
+const MAX_AWAITED = 64;
+
 export class EtcdValues {
   readonly #root: string;
   readonly #rootBytes: number;
   readonly #forms: ObjectForms;
   readonly #transformer: ValueTransformer;
+  /**
+   * By key in the store, the oldest first. The writer of an object and its watch event have the
+   * same bytes: the second of them takes the first one's object, so that it is decoded once.
+   */
+  readonly #awaited = new Map<string, VersionedObject>();
   #values = 0;
   #valueBytes = 0;
 
@@ -59,7 +67,20 @@ export class EtcdValues {
 
   /** @param key without the root; @param data encoded, not encrypted; kept */
   stored(key: string, revision: number, data: Uint8Array): VersionedObject {
-    return new VersionedObject(key, revision, data, this.#forms);
+    const known = this.#awaited.get(key);
+    if (known?.isMadeFrom(revision, data) === true) {
+      this.#awaited.delete(key);
+      return known;
+    }
+    const stored = new VersionedObject(key, revision, data, this.#forms);
+    // The latest is the last one of the map.
+    this.#awaited.delete(key);
+    this.#awaited.set(key, stored);
+    if (this.#awaited.size > MAX_AWAITED) {
+      const [oldest] = this.#awaited.keys();
+      this.#awaited.delete(oldest);
+    }
+    return stored;
   }
 
   /**
@@ -159,6 +180,12 @@ export class VersionedObject implements StoredObject, Droppable {
     this.sizeBytes = bytes.length;
     this.#bytes = bytes;
     this.#forms = forms;
+  }
+
+  /** @param bytes as stored, without encryption */
+  isMadeFrom(revision: number, bytes: Uint8Array): boolean {
+    if (revision !== this.resourceVersion || this.#isJson) return false;
+    return bytes.length === this.#bytes.length && Buffer.compare(bytes, this.#bytes) === 0;
   }
 
   /** Throws TypeError where the stored bytes are no object. */

@@ -4,6 +4,7 @@
  * WatchResponse, tag and length before the mvccpb.Event.
  */
 import { alloc, fromLatin1, KeyValue, putVarint, varintSize } from "@quorate/proto";
+import type { CommonMessage } from "@quorate/rpc";
 import type { Change } from "@quorate/store";
 import type { WatchLimits } from "./limits.ts";
 
@@ -43,6 +44,9 @@ function encodeEvent(deleted: boolean, kv: Uint8Array, prevKv: Uint8Array | unde
   return bytes;
 }
 
+/** The record of the pair before an event; undefined where there was none, or it is compacted. */
+export type PrevKv = (event: WatchEvent) => Uint8Array | undefined;
+
 export class WatchEvent {
   readonly main: number;
   readonly key: string;
@@ -72,7 +76,7 @@ export class WatchEvent {
   /**
    * As a field of WatchResponse, with the pair before it; `prevKv` is called for it the first time.
    */
-  bytesWithPrev(prevKv: (event: WatchEvent) => Uint8Array | undefined): Uint8Array {
+  bytesWithPrev(prevKv: PrevKv): Uint8Array {
     if (this.#bytesWithPrev === undefined) {
       const prev = prevKv(this);
       this.#bytesWithPrev = prev === undefined ? this.bytes : this.#encode(prev);
@@ -111,6 +115,9 @@ export class EventList {
   /** Undefined until it is asked for twice, null if the events take several responses. */
   #joined: Uint8Array | null | undefined = undefined;
   #wasAskedFor = false;
+  /** Null if the events take several responses. */
+  #common: CommonMessage | null | undefined = undefined;
+  #commonWithPrev: CommonMessage | null | undefined = undefined;
 
   constructor(before: EventList | undefined, event: WatchEvent) {
     this.before = before;
@@ -146,21 +153,64 @@ export class EventList {
     this.#wasAskedFor = true;
     return this.#joined ?? undefined;
   }
+
+  /**
+   * What the responses with these events have in common, if they go into one: the same object while
+   * the header is.
+   * @param prevKv undefined: events are sent without the pairs before them
+   */
+  common(
+    header: Uint8Array,
+    prevKv: PrevKv | undefined,
+    limits: WatchLimits,
+  ): CommonMessage | undefined {
+    const kept = prevKv === undefined ? this.#common : this.#commonWithPrev;
+    if (kept === null) return undefined;
+    if (kept?.before === header) return kept;
+    const { events } = this;
+    const after = events.map((event) =>
+      prevKv === undefined ? event.bytes : event.bytesWithPrev(prevKv),
+    );
+    const sizeBytes = sizeOfOne(events, after, limits);
+    const made =
+      sizeBytes === undefined
+        ? null
+        : { before: header, after, sizeBytes: header.length + sizeBytes };
+    if (prevKv === undefined) this.#common = made;
+    else this.#commonWithPrev = made;
+    return made ?? undefined;
+  }
 }
 
-function join(events: readonly WatchEvent[], limits: WatchLimits): Uint8Array | null {
+/**
+ * The size of encoded events that go into one response; undefined if they take several, or are many
+ * bytes.
+ */
+function sizeOfOne(
+  events: readonly WatchEvent[],
+  encoded: readonly Uint8Array[],
+  { maxResponseRevisions, maxResponseBytes }: WatchLimits,
+): number | undefined {
   let sizeBytes = 0;
   let revisions = 0;
   let last = 0;
-  for (const { main, bytes } of events) {
+  for (let i = 0; i < events.length; i++) {
+    const { main } = events[i];
     if (main !== last) revisions++;
     last = main;
-    sizeBytes += bytes.length;
+    sizeBytes += encoded[i].length;
   }
-  if (revisions > limits.maxResponseRevisions || sizeBytes > limits.maxResponseBytes) return null;
+  const isOne = revisions <= maxResponseRevisions && sizeBytes <= maxResponseBytes;
+  return isOne ? sizeBytes : undefined;
+}
+
+function join(events: readonly WatchEvent[], limits: WatchLimits): Uint8Array | null {
+  const encoded = events.map(({ bytes }) => bytes);
+  const sizeBytes = sizeOfOne(events, encoded, limits);
+  if (sizeBytes === undefined) return null;
   const joined = new Uint8Array(sizeBytes);
   let at = 0;
-  for (const { bytes } of events) {
+  for (const bytes of encoded) {
     joined.set(bytes, at);
     at += bytes.length;
   }

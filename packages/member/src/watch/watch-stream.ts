@@ -15,7 +15,7 @@ import {
 import type { Status, StreamCall } from "@quorate/rpc";
 import { type KeyRange, keyRange } from "@quorate/store";
 import type { ClientBudget } from "./client-budget.ts";
-import type { EventList, EventLists, WatchEvent } from "./event.ts";
+import type { EventList, EventLists, PrevKv, WatchEvent } from "./event.ts";
 import { WATCH_BYTES, WATCH_KEY_FACTOR, type WatchLimits } from "./limits.ts";
 import { fragments, idField, responsePieces } from "./responses.ts";
 import { checkPermission, mayTake, type StreamClient, Watcher } from "./watcher.ts";
@@ -60,7 +60,7 @@ export interface StreamFeed {
   /** The store's revision. */
   readonly revision: number;
   readonly lists: EventLists;
-  readonly prevKv: (event: WatchEvent) => Uint8Array | undefined;
+  readonly prevKv: PrevKv;
   /** Takes a new watcher: synced, or to catch up. */
   add(watcher: StreamWatcher, isSynced: boolean): void;
   /** Takes a watcher out that ends. */
@@ -426,13 +426,27 @@ export class WatchStream {
 
   /** Sends events of one watcher in as many responses as it takes. */
   #deliver(watcher: StreamWatcher, queue: EventList): void {
-    const joined =
-      watcher.prevKv || watcher.fragment ? undefined : queue.joined(this.#owner.limits);
-    if (joined === undefined) this.#deliverEach(watcher, queue.events);
-    else this.#respond(watcher, readThrough(watcher, queue.last.main), [joined]);
+    if (!this.#deliverCommon(watcher, queue)) {
+      const joined =
+        watcher.prevKv || watcher.fragment ? undefined : queue.joined(this.#owner.limits);
+      if (joined === undefined) this.#deliverEach(watcher, queue.events);
+      else this.#respond(watcher, readThrough(watcher, queue.last.main), [joined]);
+    }
     if (watcher.progressDue !== undefined) watcher.progressDue = false;
     this.#owner.pendingEvents -= queue.length;
     this.#owner.delivered(queue.length);
+  }
+
+  /** Sends what other watches get, too; false where that is not done. */
+  #deliverCommon(watcher: StreamWatcher, queue: EventList): boolean {
+    const call = this.#call;
+    if (call.sendCommon === undefined || watcher.fragment) return false;
+    const header = this.#owner.headerField(readThrough(watcher, queue.last.main));
+    const prevKv = watcher.prevKv ? this.#feed.prevKv : undefined;
+    const common = queue.common(header, prevKv, this.#owner.limits);
+    if (common === undefined) return false;
+    if (!this.#closed) this.#blocked = !call.sendCommon(common, idField(watcher.id));
+    return true;
   }
 
   #deliverEach(watcher: StreamWatcher, queue: readonly WatchEvent[]): void {

@@ -209,6 +209,7 @@ function observed(
   return {
     context,
     send: (message) => call.send(message),
+    sendCommon: call.sendCommon?.bind(call),
     get bufferedBytes() {
       return call.bufferedBytes;
     },

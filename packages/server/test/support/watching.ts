@@ -18,8 +18,10 @@ import {
   WatchResponse,
 } from "@quorate/proto";
 import {
+  type CommonMessage,
   clientOf,
   type MessageBytes,
+  messageSize,
   type Status,
   type StreamCall,
   type StreamListener,
@@ -56,13 +58,22 @@ export class MemoryCall implements StreamCall {
   status: Status | undefined;
   /** The pieces of the message that was sent last. */
   lastPieces: readonly Uint8Array[] = [];
+  /** Undefined for a call of an engine in the same thread. */
+  readonly sendCommon: StreamCall["sendCommon"];
   readonly #waiting: Uint8Array[] = [];
   #isOverBudget = false;
   readonly #held: Uint8Array[] = [];
 
   constructor(
-    options: { budgetBytes?: number; metadata?: Record<string, string>; address?: string } = {},
+    options: {
+      budgetBytes?: number;
+      metadata?: Record<string, string>;
+      address?: string;
+      /** What it is sent may be shared with other calls. */
+      isSharing?: boolean;
+    } = {},
   ) {
+    this.sendCommon = options.isSharing === true ? this.#sendCommon : undefined;
     this.budgetBytes = options.budgetBytes ?? 1024 * 1024;
     this.context = {
       path: "/etcdserverpb.Watch/Watch",
@@ -86,6 +97,12 @@ export class MemoryCall implements StreamCall {
     if (this.bufferedBytes > this.budgetBytes) this.#isOverBudget = true;
     return !this.#isOverBudget;
   }
+
+  readonly #sendCommon = (message: CommonMessage, own: Uint8Array): boolean => {
+    const pieces = [message.before, own, ...message.after];
+    assert.equal(message.sizeBytes + own.length, messageSize(pieces));
+    return this.send(pieces);
+  };
 
   end(status: Status = { code: 0, message: "" }): void {
     this.status = status;

@@ -97,6 +97,7 @@ export class StreamGuard {
     return {
       context: call.context,
       send: (message) => call.send(message),
+      sendCommon: call.sendCommon?.bind(call),
       get bufferedBytes() {
         return call.bufferedBytes;
       },

@@ -151,12 +151,11 @@ export class Validation implements Reporter {
   /** Only the first rule that fails is reported. */
   #stringRules(value: string, schema: Schema, to: Problem[]): void {
     const { maxLength, minLength, pattern } = schema;
-    const { where } = this;
     if (maxLength !== undefined && isLonger(value, maxLength)) {
-      const text = `${where} in body should be at most ${maxLength} chars long`;
+      const text = `${this.where} in body should be at most ${maxLength} chars long`;
       this.report(to, text, (field) => tooLong(field, maxLength));
     } else if (minLength !== undefined && !isLonger(value, minLength - 1)) {
-      const text = `${where} in body should be at least ${minLength} chars long`;
+      const text = `${this.where} in body should be at least ${minLength} chars long`;
       this.report(to, text, (field) => invalidValue(field, value, text));
     } else if (pattern !== undefined && pattern !== "") {
       this.#pattern(value, pattern, to);
@@ -196,7 +195,6 @@ export class Validation implements Reporter {
     to: Problem[],
   ): number {
     const { items, minItems, maxItems } = schema;
-    const { where } = this;
     let count = 1;
     if (items !== undefined) {
       for (const [i, item] of list.entries()) {
@@ -204,11 +202,11 @@ export class Validation implements Reporter {
       }
     }
     if (minItems !== undefined && list.length < minItems) {
-      const text = `${where} in body should have at least ${minItems} items`;
+      const text = `${this.where} in body should have at least ${minItems} items`;
       this.report(to, text, (field) => invalidValue(field, list.length, text));
     }
     if (maxItems !== undefined && list.length > maxItems) {
-      const text = `${where} in body should have at most ${maxItems} items`;
+      const text = `${this.where} in body should have at most ${maxItems} items`;
       this.report(to, text, (field) => tooMany(field, list.length, maxItems));
     }
     return count;
@@ -247,13 +245,12 @@ export class Validation implements Reporter {
 
   #objectSize(size: number, schema: Schema, to: Problem[]): void {
     const { minProperties, maxProperties } = schema;
-    const { where } = this;
     if (minProperties !== undefined && size < minProperties) {
-      const text = `${where} in body should have at least ${minProperties} properties`;
+      const text = `${this.where} in body should have at least ${minProperties} properties`;
       this.report(to, text, (field) => invalidValue(field, size, text));
     }
     if (maxProperties !== undefined && size > maxProperties) {
-      const text = `${where} in body should have at most ${maxProperties} properties`;
+      const text = `${this.where} in body should have at most ${maxProperties} properties`;
       this.report(to, text, (field) => tooMany(field, size, maxProperties));
     }
   }
@@ -261,12 +258,11 @@ export class Validation implements Reporter {
   /** anyOf, oneOf, allOf and not. Of failed alternatives the best one's errors are shown. */
   #combined(value: Json, schema: Schema, ratchet: Correlated | undefined, to: Problem[]): number {
     let count = 1;
-    const path = goQuote(this.where);
     if (schema.anyOf !== undefined && schema.anyOf.length > 0) {
       const tried = this.#alternatives(value, schema.anyOf, ratchet, true);
       count += tried.shown.count;
       if (tried.valid === 0)
-        this.reportPlain(to, `${path} must validate at least one schema (anyOf)`);
+        this.reportPlain(to, `${goQuote(this.where)} must validate at least one schema (anyOf)`);
       to.push(...tried.shown.problems);
     }
     if (schema.oneOf !== undefined && schema.oneOf.length > 0) {
@@ -274,6 +270,7 @@ export class Validation implements Reporter {
       if (tried.valid !== 1) {
         const found =
           tried.valid === 0 ? "Found none valid" : `Found ${tried.valid} valid alternatives`;
+        const path = goQuote(this.where);
         this.reportPlain(to, `${path} must validate one and only one schema (oneOf). ${found}`);
       }
       if (tried.valid <= 1) {
@@ -287,7 +284,8 @@ export class Validation implements Reporter {
     if (schema.not !== undefined) {
       const problems: Problem[] = [];
       this.#value(value, schema.not, ratchet, problems);
-      if (problems.length === 0) this.reportPlain(to, `${path} must not validate the schema (not)`);
+      if (problems.length === 0)
+        this.reportPlain(to, `${goQuote(this.where)} must not validate the schema (not)`);
     }
     return count;
   }

@@ -15,7 +15,7 @@ export const USER_BUGS: Readonly<Record<string, CatalogueBug>> = {
     find: `for (const $compare of $request.compare) yield keysOperation("read", $compare);`,
     put: "",
     sim: USERS,
-    seed: 4,
+    seed: 10,
   },
   "branch-not-taken-unchecked": {
     at: "store/src/auth/request-operations.ts#txnOperations",
@@ -50,7 +50,7 @@ export const USER_BUGS: Readonly<Record<string, CatalogueBug>> = {
     find: `yield* leaseOperations("write", $ID, $leases);`,
     put: "",
     sim: USERS,
-    seed: 2,
+    seed: 13,
   },
   "range-end-ignored": {
     at: "store/src/auth/authorize.ts#keysVerdict",
@@ -87,7 +87,7 @@ export const USER_BUGS: Readonly<Record<string, CatalogueBug>> = {
       if ($payload[$at + 8] !== 0x75)
         $batch.push({ key: $payload.subarray($at + 8, $keyEnd), value: $value });`,
     sim: { ...USERS, snapshotCount: 3, catchUpEntries: 1 },
-    seed: 3,
+    seed: 4,
   },
   "token-outlives-its-user": {
     at: "store/src/auth/apply-auth.ts#userDelete",
@@ -122,7 +122,7 @@ export const USER_BUGS: Readonly<Record<string, CatalogueBug>> = {
     find: "{ username, authRevision, roles }",
     put: "{ username, authRevision }",
     sim: { ...USERS, signedTokens: true },
-    seed: 1,
+    seed: 2,
   },
   "serializable-read-unchecked": {
     at: "member/src/entry-points.ts#EntryPoints.read",
