@@ -19,7 +19,7 @@ const SHORT = { set: { faultPhaseMs: 2000 } };
 const TURNS = process.env["QUORATE_SOAK"] === "1" ? 1 : 4;
 const turn = freshSeed() % TURNS;
 
-for (const [place, [bug, noted]] of HUNTED_BUGS.entries()) {
+for (const [place, [bug, noted]] of [...HUNTED_BUGS].entries()) {
   const skip =
     place % TURNS !== turn &&
     `not in this build's turn; QUORATE_FRESH_SEED=${place % TURNS} runs it`;
