@@ -1,5 +1,5 @@
 /** Values of the cluster as objects and back: encryption, encoding, and sizes for statistics. */
-import { fromUtf8, toUtf8, utf8Length } from "@quorate/proto";
+import { equals, fromUtf8, toUtf8, utf8Length } from "@quorate/proto";
 import type { KubeObject } from "../meta/object.ts";
 import type { ClusterRecord } from "./cluster-client.ts";
 import type { ObjectCodec, ValueTransformer } from "./codec.ts";
@@ -185,7 +185,7 @@ export class VersionedObject implements StoredObject, Droppable {
   /** @param bytes as stored, without encryption */
   isMadeFrom(revision: number, bytes: Uint8Array): boolean {
     if (revision !== this.resourceVersion || this.#isJson) return false;
-    return bytes.length === this.#bytes.length && Buffer.compare(bytes, this.#bytes) === 0;
+    return equals(bytes, this.#bytes);
   }
 
   /** Throws TypeError where the stored bytes are no object. */
