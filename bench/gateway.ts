@@ -10,7 +10,7 @@
  */
 
 import { positive, readArguments, refuse } from "../scripts/dev/command-line.ts";
-import { bundledMember } from "../test/support/bundled.ts";
+import { bundledProgram } from "../test/support/bundled.ts";
 import { startCluster } from "../test/support/cluster.ts";
 import { type Executable, findProgram, quorate } from "../test/support/executables.ts";
 import { comparison, inTurn, programsOf } from "./comparison.ts";
@@ -220,7 +220,7 @@ const cases: readonly (readonly [name: string, run: (one: Executable) => Promise
 
 const path = process.env["ETCD"] ?? findProgram("etcd");
 const etcd: Executable | undefined = path ? { name: "etcd", command: [path] } : undefined;
-const bundled = bundledMember();
+const bundled = bundledProgram("quorate");
 const ours: Executable = bundled === undefined ? quorate : { ...quorate, command: bundled };
 const programs = programsOf(args.only, [ours, etcd]);
 const chosen = cases.filter(([name]) => name.includes(args.case));

@@ -20,7 +20,7 @@ import {
 import { dirname, join, resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { request } from "undici";
-import { bundledMember, writeProgram } from "../support/bundled.ts";
+import { BUNDLED_PROGRAMS, bundledProgram, writeProgram } from "../support/bundled.ts";
 import { endsWithUs } from "../support/children.ts";
 import { until } from "../support/until.ts";
 
@@ -124,10 +124,9 @@ export class Kubernetes {
     this.#domain = domain;
     mkdirSync(join(dir, "claims"), { recursive: true });
     mkdirSync(join(dir, "bin"), { recursive: true });
-    for (const program of ["quorate", "quoratectl"]) {
+    for (const program of BUNDLED_PROGRAMS) {
       const source = [process.execPath, join(repository, "bin", `${program}.js`)];
-      const command = (program === "quorate" && bundledMember()) || source;
-      writeProgram(join(dir, "bin", program), command);
+      writeProgram(join(dir, "bin", program), bundledProgram(program) ?? source);
     }
     void this.#probe();
   }

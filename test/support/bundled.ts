@@ -1,4 +1,4 @@
-/** Where the member's bundle for tests lies, and the command that starts it. */
+/** Where the bundles of programs for tests lie, and the commands that start them. */
 import {
   existsSync,
   mkdirSync,
@@ -12,7 +12,6 @@ import { join } from "node:path";
 import { releasePrograms, root } from "../../scripts/release/programs.ts";
 
 const directory = join(root, "node_modules/.cache/quorate-test-bundle");
-const program = join(directory, "quorate.mjs");
 
 /**
  * Writes the bundle's files and removes all others. A file that is as it should be stays: another
@@ -32,13 +31,19 @@ export function replaceFiles(files: ReadonlyMap<string, Uint8Array>): void {
   }
 }
 
+/** The programs that are bundled. */
+export const BUNDLED_PROGRAMS = ["quorate", "quoratectl"] as const;
+
 /**
- * The command that starts the bundled member with the flags and variables of bin/quorate.js;
+ * The command that starts a bundled program with the flags and variables of its file in bin/;
  * undefined outside of `./dev test` and where there is no bundle.
  */
-export function bundledMember(): readonly string[] | undefined {
+export function bundledProgram(
+  wanted: (typeof BUNDLED_PROGRAMS)[number],
+): readonly string[] | undefined {
+  const program = join(directory, `${wanted}.mjs`);
   if (process.env["QUORATE_TEST_BUNDLE"] !== "1" || !existsSync(program)) return undefined;
-  const { flags, variables } = releasePrograms().find(({ name }) => name === "quorate")!;
+  const { flags, variables } = releasePrograms().find(({ name }) => name === wanted)!;
   const settings = Object.entries(variables).map(([name, value]) => `${name}=${value}`);
   return ["/usr/bin/env", ...settings, process.execPath, "--disable-sigusr1", ...flags, program];
 }

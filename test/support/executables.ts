@@ -1,7 +1,7 @@
 /** The programs under test: our member, and etcd and etcdctl where they are installed. */
 import { accessSync, constants } from "node:fs";
 import { delimiter, join } from "node:path";
-import { bundledMember } from "./bundled.ts";
+import { bundledProgram } from "./bundled.ts";
 
 /** A member program. It takes etcd's flags after `command`. */
 export interface Executable {
@@ -46,7 +46,7 @@ export const skipWithoutEtcdctl: string | false =
     : false;
 
 /** This repository's member as a release has it where ./dev test has bundled it, else `quorate`. */
-const ours: Executable = { name: "quorate", command: bundledMember() ?? quorate.command };
+const ours: Executable = { name: "quorate", command: bundledProgram("quorate") ?? quorate.command };
 
 /**
  * The member that the end-to-end tests run: ours, or the original with QUORATE_TEST_MEMBER=etcd,

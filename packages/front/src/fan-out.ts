@@ -12,7 +12,7 @@ import { alloc } from "@quorate/proto";
 import type { CommonMessage } from "@quorate/rpc";
 import { toFront } from "./front-call.ts";
 import type { Link } from "./link.ts";
-import { MAX_BEFORE_BYTES, MAX_OWN_BYTES, TARGET_BYTES, ToFront } from "./protocol.ts";
+import { MAX_BEFORE_BYTES, MAX_OWN_BYTES, TARGET_BYTES, ToFront, writeU32LE } from "./protocol.ts";
 
 /** Messages, and bytes of the targets of one, that wait for the flush at most. */
 export const MAX_MESSAGES = 64;
@@ -42,7 +42,8 @@ class Targets {
     }
     const bytes = this.#bytes;
     let at = this.#size;
-    for (let shift = 0; shift < 32; shift += 8) bytes[at++] = call >>> shift;
+    writeU32LE(bytes, at, call);
+    at += 4;
     bytes[at++] = own.length;
     for (let i = 0; i < own.length; i++) bytes[at++] = own[i];
     this.#size = end;
@@ -56,15 +57,12 @@ class Targets {
 
 export class FanOut {
   readonly #link: Link;
-  readonly #atTurnsEnd: (task: () => void) => void;
   readonly #waiting = new Map<CommonMessage, Targets>();
   #last: Targets | undefined;
   #lastNumber = 0;
-  #isPlanned = false;
 
-  constructor(link: Link, atTurnsEnd: (task: () => void) => void) {
+  constructor(link: Link) {
     this.#link = link;
-    this.#atTurnsEnd = atTurnsEnd;
   }
 
   /** Whether a message can be sent so. */
@@ -73,7 +71,7 @@ export class FanOut {
   }
 
   /**
-   * Sends a message, which `takes` takes, to one more stream, at the end of this turn or before.
+   * Has a message, which `takes` takes, sent to one more stream at the next flush, or before.
    * @param lastNumber what this returned for the stream's last message; 0 for the first
    */
   add(call: number, message: CommonMessage, own: Uint8Array, lastNumber: number): number {
@@ -85,7 +83,7 @@ export class FanOut {
     return next.number;
   }
 
-  /** Writes what waits. */
+  /** Sends what waits: at the turn's end, and before another message of a stream. */
   flush(): void {
     if (this.#last === undefined) return;
     this.#last = undefined;
@@ -105,16 +103,7 @@ export class FanOut {
     const targets = known ?? new Targets(message, ++this.#lastNumber);
     if (known === undefined) this.#waiting.set(message, targets);
     this.#last = targets;
-    this.#plan();
+    this.#link.touch();
     return targets;
-  }
-
-  #plan(): void {
-    if (this.#isPlanned) return;
-    this.#isPlanned = true;
-    this.#atTurnsEnd(() => {
-      this.#isPlanned = false;
-      this.flush();
-    });
   }
 }

@@ -8,6 +8,8 @@ import type { ServedContext } from "./served-context.ts";
 /** What a front-end can do to a call. All throw RingError for what it may not do. */
 export interface FrontCall {
   message(bytes: Uint8Array): void;
+  /** The last message has come once more. */
+  again(): void;
   halfClosed(): void;
   /** The front-end has taken bytes of messages. */
   taken(sizeBytes: number): void;
@@ -74,6 +76,7 @@ export abstract class FrontGrpcCall extends ServedCall<ServedContext> implements
   }
 
   abstract message(bytes: Uint8Array): void;
+  abstract again(): void;
   abstract halfClosed(): void;
   abstract taken(sizeBytes: number): void;
 

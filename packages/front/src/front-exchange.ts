@@ -60,6 +60,10 @@ export class FrontExchange extends Exchange implements FrontCall, InboxOwner {
     this.#inbox.message(bytes);
   }
 
+  again(): void {
+    throw new RingError("a part of a body comes again");
+  }
+
   halfClosed(): void {
     this.#inbox.halfClosed();
   }

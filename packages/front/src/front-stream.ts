@@ -13,7 +13,8 @@ import {
 } from "@quorate/rpc";
 import { FrontGrpcCall, toFront } from "./front-call.ts";
 import { Inbox, type InboxOwner } from "./inbox.ts";
-import { SendWindow, ToFront } from "./protocol.ts";
+import { repeatable, SendWindow, ToFront } from "./protocol.ts";
+import { RingError } from "./ring.ts";
 
 const OK: Status = { code: GrpcCode.OK, message: "" };
 
@@ -21,6 +22,8 @@ export class FrontStream extends FrontGrpcCall implements StreamCall, InboxOwner
   #listener: StreamListener = {};
   readonly #sending = new SendWindow();
   readonly #inbox = new Inbox(this);
+  /** The last message, if it may come again. */
+  #last: Uint8Array | undefined;
   /** The list of the last message that it shared with others. */
   #lastList = 0;
 
@@ -73,7 +76,13 @@ export class FrontStream extends FrontGrpcCall implements StreamCall, InboxOwner
   }
 
   override message(bytes: Uint8Array): void {
+    this.#last = repeatable(bytes);
     this.#inbox.message(bytes);
+  }
+
+  override again(): void {
+    if (this.#last === undefined) throw new RingError("no message comes again");
+    this.#inbox.message(this.#last);
   }
 
   override halfClosed(): void {

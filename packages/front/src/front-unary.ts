@@ -49,6 +49,10 @@ export class FrontUnary extends FrontGrpcCall {
     throw new RingError("a message of a unary call");
   }
 
+  override again(): void {
+    this.message();
+  }
+
   override halfClosed(): void {
     throw new RingError("the half-close of a unary call");
   }

@@ -45,8 +45,12 @@ export class Inbox {
   message(bytes: Uint8Array): void {
     if (this.#isHalfClosed) throw new RingError("a message after the last one");
     this.#window.received(bytes.length);
-    this.#waiting.push(bytes);
-    this.#deliver();
+    const isNext = this.#waiting.length === 0 && !this.#isDelivering;
+    if (isNext && !this.#isPaused && this.#owner.isOpen) this.#owner.take(bytes);
+    else {
+      this.#waiting.push(bytes);
+      this.#deliver();
+    }
     if (!this.#isPaused) this.#report();
   }
 

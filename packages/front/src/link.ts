@@ -42,6 +42,8 @@ export interface LinkOwner {
    * @param message bytes that stay as they are
    */
   received(record: RingRecord, message: Uint8Array): void;
+  /** The turn ends: what the owner has held back for one record is to be sent now. */
+  turnEnds(): void;
   /** All that was queued is written. */
   drained(): void;
   /** The other end, or the memory, does what it may not. Called once. */
@@ -67,7 +69,7 @@ export class Link {
   readonly #pieces = new ChunkQueue();
   #pieceKind = 0;
   #pieceCall = 0;
-  #isFlushing = false;
+  #isTouched = false;
   #isOver = false;
 
   /** Begins when `woken` is called for the first time. */
@@ -95,7 +97,18 @@ export class Link {
     } catch (error) {
       this.#broken(error);
     }
-    this.#touched();
+    this.touch();
+  }
+
+  /** Has `turnEnds` called at the end of this turn, before all that was sent is published. */
+  touch(): void {
+    if (this.#isTouched || this.#isOver) return;
+    this.#isTouched = true;
+    this.#deps.atTurnsEnd(() => {
+      if (!this.#isOver) this.#owner.turnEnds();
+      this.#isTouched = false;
+      if (!this.#isOver && this.#writer.publish()) this.#deps.wake();
+    });
   }
 
   /** Reads what the other end has published, and writes what waits for space. */
@@ -117,7 +130,7 @@ export class Link {
     } catch (error) {
       this.#broken(error);
     }
-    this.#touched();
+    this.touch();
   }
 
   /** Sends and takes nothing any more. */
@@ -163,15 +176,6 @@ export class Link {
     }
     queue.splice(0, sent);
     if (queue.length === 0) this.#owner.drained();
-  }
-
-  #touched(): void {
-    if (this.#isFlushing || this.#isOver) return;
-    this.#isFlushing = true;
-    this.#deps.atTurnsEnd(() => {
-      this.#isFlushing = false;
-      if (!this.#isOver && this.#writer.publish()) this.#deps.wake();
-    });
   }
 
   #broken(error: unknown): void {

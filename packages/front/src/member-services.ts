@@ -8,7 +8,7 @@
  * for all calls of a connection that have the same.
  */
 import type { Clock, HttpExchange, HttpExchangeHandler, HttpExchangeListener } from "@quorate/host";
-import { EMPTY, GrpcCode, toUtf8 } from "@quorate/proto";
+import { EMPTY, equals, GrpcCode, toUtf8 } from "@quorate/proto";
 import {
   type CallContext,
   joinMessage,
@@ -28,13 +28,17 @@ import {
   decodeTexts,
   encodeTexts,
   given,
+  MAX_AGAIN_CALLS,
   MAX_CALLS,
   NO_TIME,
   ReceiveWindow,
+  readU32LE,
+  repeatable,
   SendWindow,
   TARGET_BYTES,
   ToFront,
   ToMember,
+  writeU32LE,
 } from "./protocol.ts";
 import { type RecordHead, RingError, type RingRecord } from "./ring.ts";
 
@@ -70,6 +74,9 @@ export class MemberServices implements LinkOwner {
   readonly #callers: CallerSlots;
   readonly #calls = new Map<number, OpenCall>();
   #lastCall = 0;
+  /** Calls that have sent their last message again, as the record has them. */
+  readonly #again = new Uint8Array(4 * MAX_AGAIN_CALLS);
+  #againCount = 0;
   readonly #head: RecordHead = { kind: 0, detail: 0, call: 0, value: 0, timeMs: NO_TIME };
 
   /** Begins when `woken` is called for the first time. */
@@ -120,6 +127,7 @@ export class MemberServices implements LinkOwner {
 
   /** Sends a record of a call. */
   send(kind: number, call: number, message: UnaryResponse = EMPTY, detail = 0, value = 0): void {
+    this.#flushAgain();
     this.#sendTimed(kind, call, message, detail, value, NO_TIME);
   }
 
@@ -131,6 +139,24 @@ export class MemberServices implements LinkOwner {
     const call = this.#calls.get(record.call);
     if (call === undefined) throw new RingError("a record of no call");
     if (call.take(record, message)) this.#calls.delete(record.call);
+  }
+
+  /** A call has sent its last message again: told for all calls of this turn together. */
+  sendAgain(call: number): void {
+    if (this.#againCount === MAX_AGAIN_CALLS) this.#flushAgain();
+    writeU32LE(this.#again, 4 * this.#againCount++, call);
+    this.#link.touch();
+  }
+
+  #flushAgain(): void {
+    if (this.#againCount === 0) return;
+    const calls = this.#again.slice(0, 4 * this.#againCount);
+    this.#againCount = 0;
+    this.#sendTimed(ToMember.Again, 0, calls, 0, 0, NO_TIME);
+  }
+
+  turnEnds(): void {
+    this.#flushAgain();
   }
 
   drained(): void {}
@@ -148,9 +174,7 @@ export class MemberServices implements LinkOwner {
       const start = at + TARGET_BYTES;
       if (start > value) throw new RingError("a target");
       const end = start + message[start - 1];
-      const number =
-        message[at] | (message[at + 1] << 8) | (message[at + 2] << 16) | (message[at + 3] << 24);
-      const call = this.#calls.get(number >>> 0);
+      const call = this.#calls.get(readU32LE(message, at));
       if (end > value || !(call instanceof OpenStream)) throw new RingError("a target");
       call.takeMessage([before, message.subarray(start, end), after]);
       at = end;
@@ -276,10 +300,11 @@ abstract class OpenBody implements OpenCall {
     if (!this.isGone && this.sendToClient(message)) this.#report(false);
   }
 
-  protected sendMessage(bytes: Uint8Array): void {
+  protected sendMessage(bytes: Uint8Array, isLastAgain = false): void {
     if (this.isOver) return;
     this.#isFull = !this.#sending.sent(bytes.length);
-    this.owner.send(ToMember.Message, this.number, bytes);
+    if (isLastAgain) this.owner.sendAgain(this.number);
+    else this.owner.send(ToMember.Message, this.number, bytes);
     this.#hold();
   }
 
@@ -331,6 +356,8 @@ abstract class OpenBody implements OpenCall {
 
 class OpenStream extends OpenBody implements StreamListener {
   readonly #call: StreamCall;
+  /** The last message, if it may come again. */
+  #last: Uint8Array | undefined;
 
   constructor(number: number, call: StreamCall, owner: MemberServices) {
     super(number, owner);
@@ -338,7 +365,9 @@ class OpenStream extends OpenBody implements StreamListener {
   }
 
   message(bytes: Uint8Array): void {
-    this.sendMessage(bytes);
+    const isLast = this.#last !== undefined && equals(this.#last, bytes);
+    if (!isLast) this.#last = repeatable(bytes);
+    this.sendMessage(bytes, isLast);
   }
 
   halfClosed(): void {

@@ -13,12 +13,14 @@
  *               without a payload     Answer    detail: HTTP status, value: bytes of texts,
  *     Exchange  value: organizations            payload: texts, then the body
  *               payload: texts        Cut       an HTTP response ends in its middle
- *     Message   payload
- *     HalfClosed
- *     Cancelled
- *     Taken     value: bytes of messages     Common    detail: bytes that are before,
- *                                                         value: bytes of targets,
- *                                                         payload: targets, before, after
+ *     Message   payload                   Common    detail: bytes that are before,
+ *     HalfClosed                                    value: bytes of targets,
+ *     Cancelled                                     payload: targets, before, after
+ *     Taken     value: bytes of messages
+ *     Again     payload: calls (u32)
+ *
+ * Each call of Again has sent its last message once more, which had MAX_REPEATED_BYTES at most:
+ * clients keep leases alive by the same few bytes.
  *
  * A common message goes to many streams: each target is a call (u32), the bytes of a part (u8), and
  * that part. The call's message is what is before, its part, and what is after.
@@ -44,6 +46,7 @@ export const ToMember = {
   HalfClosed: 6,
   Cancelled: 7,
   Taken: 8,
+  Again: 9,
 } as const;
 
 export const ToFront = {
@@ -69,6 +72,10 @@ export const WINDOW_BYTES: number = 1024 * 1024;
 export const TAKEN_STEP_BYTES: number = 64 * 1024;
 /** What a message costs of a window beside its bytes. */
 export const MESSAGE_BYTES = 32;
+/** The longest message that both ends remember, so that it can come again by its call alone. */
+export const MAX_REPEATED_BYTES = 32;
+/** Calls of one record that have sent their last message again. */
+export const MAX_AGAIN_CALLS = 4096;
 /** Bytes of a target of a common message before its part. */
 export const TARGET_BYTES = 5;
 /** The longest part of a target. */
@@ -98,7 +105,7 @@ export function encodeTexts(texts: readonly Text[]): Uint8Array {
     const start = at + 4;
     const end = text === undefined ? start : start + writeUtf8(bytes, text, start);
     const length = text === undefined ? 0 : end - start + 1;
-    for (let i = 0; i < 4; i++) bytes[at + i] = length >>> (8 * i);
+    writeU32LE(bytes, at, length);
     at = end;
   }
   return bytes;
@@ -109,8 +116,7 @@ export function decodeTexts(bytes: Uint8Array): Text[] {
   const texts: Text[] = [];
   for (let at = 0; at < bytes.length; ) {
     const start = at + 4;
-    const length =
-      (bytes[at] | (bytes[at + 1] << 8) | (bytes[at + 2] << 16) | (bytes[at + 3] << 24)) >>> 0;
+    const length = readU32LE(bytes, at);
     const end = length === 0 ? start : start + length - 1;
     if (end > bytes.length || texts.length === MAX_TEXTS) throw new RingError("a list of texts");
     texts.push(length === 0 ? undefined : toUtf8(bytes, start, end));
@@ -123,6 +129,22 @@ export function decodeTexts(bytes: Uint8Array): Text[] {
 export function given(text: Text): string {
   if (text === undefined) throw new RingError("a text is missing");
   return text;
+}
+
+/** A message as an end remembers it, to come again; undefined if it is too long for that. */
+export function repeatable(message: Uint8Array): Uint8Array | undefined {
+  // A copy: what it is a view of is far larger.
+  return message.length > MAX_REPEATED_BYTES ? undefined : message.slice();
+}
+
+/** A number of four bytes. */
+export function readU32LE(bytes: Uint8Array, at: number): number {
+  return (bytes[at] | (bytes[at + 1] << 8) | (bytes[at + 2] << 16) | (bytes[at + 3] << 24)) >>> 0;
+}
+
+/** Writes a number of four bytes. */
+export function writeU32LE(bytes: Uint8Array, at: number, value: number): void {
+  for (let i = 0; i < 4; i++) bytes[at + i] = value >>> (8 * i);
 }
 
 /** What an end may still send of a call's messages. */

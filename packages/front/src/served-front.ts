@@ -28,6 +28,7 @@ import {
   MAX_CALLS,
   MAX_HEAD_BYTES,
   MAX_IDENTITIES,
+  readU32LE,
   ToMember,
   WINDOW_BYTES,
 } from "./protocol.ts";
@@ -91,7 +92,7 @@ export class ServedFront implements LinkOwner {
     const { clock, logger, http, observer } = deps;
     this.#context = {
       link: this.#link,
-      fanOut: new FanOut(this.#link, deps.atTurnsEnd),
+      fanOut: new FanOut(this.#link),
       clock,
       observer,
       deadlines: new DeadlineQueue(clock),
@@ -149,6 +150,9 @@ export class ServedFront implements LinkOwner {
       case ToMember.Message:
         this.#call(record.call).message(message);
         return;
+      case ToMember.Again:
+        this.#again(message);
+        return;
       case ToMember.HalfClosed:
         this.#call(record.call).halfClosed();
         return;
@@ -163,11 +167,20 @@ export class ServedFront implements LinkOwner {
     }
   }
 
+  turnEnds(): void {
+    this.#context.fanOut.flush();
+  }
+
   drained(): void {}
 
   broken(error: Error): void {
     this.close();
     this.#deps.broken(error);
+  }
+
+  #again(calls: Uint8Array): void {
+    if (calls.length % 4 !== 0) throw new RingError("a list of calls");
+    for (let at = 0; at < calls.length; at += 4) this.#call(readU32LE(calls, at)).again();
   }
 
   #identity(slot: number, message: Uint8Array): void {
@@ -202,7 +215,7 @@ export class ServedFront implements LinkOwner {
   }
 }
 
-const ENDED: FrontCall = { message() {}, halfClosed() {}, taken() {}, aborted() {} };
+const ENDED: FrontCall = { message() {}, again() {}, halfClosed() {}, taken() {}, aborted() {} };
 
 function of<T>(list: readonly T[], index: number): T {
   if (index >= list.length) throw new RingError("a method");

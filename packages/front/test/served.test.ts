@@ -229,7 +229,7 @@ function randomRecord(random: SeededRandom, writer: RingWriter): void {
   const payload = payloads[random.below(payloads.length)];
   const right = [ToMember.Identity, ToMember.Unary, ToMember.Stream, ToMember.Exchange] as number[];
   const isOdd = random.below(60) === 0;
-  const kind = isOdd ? random.below(256) : 1 + random.below(8);
+  const kind = isOdd ? random.below(256) : 1 + random.below(9);
   const fits =
     kind === ToMember.Identity ? identity : kind === ToMember.Exchange ? exchange : payload;
   const head = {

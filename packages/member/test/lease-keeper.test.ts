@@ -489,6 +489,37 @@ test("a counted lease is renewed without a look-up only while nothing has to be 
   assert.equal(isRenewed(), false, "another leadership");
 });
 
+test("a confirmation is asked for before renewals need it, once, and one that fails harms none", async () => {
+  const bench = await Bench.open();
+  bench.grant(1n, 100);
+  await bench.lead();
+  assert.equal(await bench.keeper.renew(1n), 100);
+  let asked = 0;
+  const confirmations: PromiseWithResolvers<void>[] = [];
+  bench.confirm = () => {
+    asked++;
+    confirmations.push(Promise.withResolvers<void>());
+    return confirmations.at(-1)!.promise;
+  };
+  bench.clock.advance(49);
+  assert.equal(bench.keeper.renew(1n), 100);
+  assert.equal(asked, 0);
+  bench.clock.advance(1);
+  for (let i = 0; i < 3; i++) assert.equal(bench.keeper.renew(1n), 100);
+  assert.equal(asked, 1);
+  confirmations[0].reject(new Error("no quorum"));
+  await turn();
+  assert.equal(bench.keeper.renew(1n), 100);
+  assert.equal(asked, 2);
+  confirmations[1].resolve();
+  await turn();
+  // It counts from when it was asked for.
+  bench.clock.advance(99);
+  assert.equal(bench.keeper.renew(1n), 100);
+  bench.clock.advance(1);
+  assert.ok(bench.keeper.renew(1n) instanceof Promise);
+});
+
 test("who leads no more revokes and notes nothing, and counts from the start when it leads again", async () => {
   const bench = await Bench.open({ checkpointIntervalMs: LEASE_CHECKPOINT_INTERVAL_MS });
   bench.grant(1n, 1000);

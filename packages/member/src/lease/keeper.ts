@@ -273,7 +273,13 @@ export class LeaseKeeper implements LeaseObserver {
   }
 
   #isRenewable(epoch: Epoch, lease: LeaseTime, now: number): boolean {
-    return this.#isConfirmed(epoch, now) && lease.checkpoints === 0 && lease.expiryMs > now;
+    if (!this.#isConfirmed(epoch, now) || lease.checkpoints > 0 || lease.expiryMs <= now)
+      return false;
+    // The next confirmation is asked for before it is needed, so that renewals do not wait for it.
+    // One that fails is asked for again by a renewal that waits.
+    if (now - epoch.confirmedMs >= this.#options.confirmedForMs / 2)
+      this.#confirmed(epoch).catch(() => {});
+    return true;
   }
 
   /** True while a lease has expired and is not revoked yet. */

@@ -1,7 +1,8 @@
 /**
  * The watchers of a member, and how changes reach them (etcd: mvcc/watchable_store.go).
  *
- *     change applied --> synced watchers of its key: queued on their streams, sent as the turn ends
+ *     change applied --> synced watchers of its key: queued on their streams, sent as the turn ends;
+ *                        those of one range are a crowd, which is offered the turn's events at once
  *                    --> RecentEvents, from which a watcher a little behind catches up later
  *
  *     asks for the past  -+                          +-- near: from RecentEvents -----------+
@@ -25,7 +26,7 @@ import type { WatchLimits } from "./limits.ts";
 import { Pass } from "./pass.ts";
 import { RecentEvents } from "./recent-events.ts";
 import type { StreamFeed, StreamWatcher, WatchStream } from "./watch-stream.ts";
-import { WatcherGroup } from "./watcher-group.ts";
+import { type Crowd, WatcherGroup } from "./watcher-group.ts";
 
 const EVENTS_BETWEEN_LOOKS = 8;
 /** Watchers of all streams whose events are sent before a look at the time. */
@@ -42,7 +43,14 @@ export interface ChangeFeedParts {
 export class ChangeFeed implements StreamFeed {
   readonly lists = new EventLists();
   readonly #parts: ChangeFeedParts;
+  /** Synced watchers: those that want each event of their range, and those that look at each. */
   readonly #synced = new WatcherGroup<StreamWatcher>();
+  readonly #choosy = new WatcherGroup<StreamWatcher>();
+  /** Crowds of #synced that have a queue, in the order of its first event. */
+  #unsettled: Crowd<StreamWatcher>[] = [];
+  #unsettledBytes = 0;
+  /** True while some watchers may have lost their permission: each is offered each event. */
+  looksAtEach = false;
   /** Watchers that are in no pass yet. */
   readonly #waiting = new Set<StreamWatcher>();
   #near: Pass | undefined;
@@ -74,6 +82,7 @@ export class ChangeFeed implements StreamFeed {
   async detach(): Promise<void> {
     const mvcc = this.#mvcc;
     if (mvcc === undefined) return;
+    this.settle();
     this.#lastRevision = mvcc.currentRevision;
     this.#mvcc = undefined;
     mvcc.onChange = undefined;
@@ -82,7 +91,7 @@ export class ChangeFeed implements StreamFeed {
         if (!watcher.isSynced) continue;
         watcher.isSynced = false;
         watcher.nextRevision = Math.max(watcher.nextRevision, this.#lastRevision + 1);
-        this.#synced.delete(watcher);
+        watcher.place!.delete(watcher);
         this.#wait(watcher);
       }
     }
@@ -102,7 +111,7 @@ export class ChangeFeed implements StreamFeed {
 
   /** Watchers that are not synced. */
   get slowWatcherCount(): number {
-    return this.#watcherCount - this.#synced.size;
+    return this.#watcherCount - this.#synced.size - this.#choosy.size;
   }
 
   // --- Watchers ---
@@ -158,12 +167,43 @@ export class ChangeFeed implements StreamFeed {
     const event = new WatchEvent(change);
     this.#recent.push(event);
     let refused: StreamWatcher[] | undefined;
-    this.#synced.visit(event.key, (watcher) => {
+    const offer = (watcher: StreamWatcher): void => {
       if (!watcher.wants(event) || watcher.stream.offer(watcher, event)) return;
       if (refused === undefined) refused = [watcher];
       else refused.push(watcher);
-    });
+    };
+    this.#choosy.visit(event.key, offer);
+    const queue = (crowd: Crowd<StreamWatcher>): void => this.#queue(crowd, event);
+    this.#synced.visit(event.key, offer, this.looksAtEach ? undefined : queue);
     if (refused !== undefined) for (const watcher of refused) this.#park(watcher, event.main);
+    if (this.#unsettledBytes > this.#parts.limits.maxResponseBytes) this.settle();
+  }
+
+  #queue(crowd: Crowd<StreamWatcher>, event: WatchEvent): void {
+    // Later in this turn it may be compacted.
+    if (crowd.wantsPrevKv) event.bytesWithPrev(this.prevKv);
+    this.#unsettledBytes += event.heldBytes;
+    if (crowd.queue !== undefined) crowd.queue = crowd.queue.and(event);
+    else {
+      crowd.queue = this.lists.of(event);
+      this.#unsettled.push(crowd);
+      this.#schedule();
+    }
+  }
+
+  settle(): void {
+    if (this.#unsettled.length === 0) return;
+    const crowds = this.#unsettled;
+    this.#unsettled = [];
+    this.#unsettledBytes = 0;
+    for (const crowd of crowds) {
+      const events = crowd.queue!;
+      crowd.queue = undefined;
+      for (const watcher of crowd.watchers) {
+        const revision = watcher.stream.offerAll(watcher, events);
+        if (revision !== undefined) this.#park(watcher, revision);
+      }
+    }
   }
 
   /**
@@ -171,6 +211,7 @@ export class ChangeFeed implements StreamFeed {
    * from the backend, in slices.
    */
   #changedMuch(main: number, touched: readonly KeyRange[]): void {
+    this.settle();
     this.#recent = new RecentEvents(main + 1, this.#parts.limits);
     const keys = new KeyIntervals(touched);
     for (const stream of this.#parts.streams) {
@@ -178,7 +219,7 @@ export class ChangeFeed implements StreamFeed {
         if (!watcher.isSynced || !keys.overlaps(watcher.range)) continue;
         watcher.isSynced = false;
         watcher.nextRevision = Math.max(watcher.nextRevision, main);
-        this.#synced.delete(watcher);
+        watcher.place!.delete(watcher);
         this.#enqueue(watcher);
       }
     }
@@ -204,10 +245,15 @@ export class ChangeFeed implements StreamFeed {
   }
 
   #synchronize(watcher: StreamWatcher): void {
-    watcher.place = this.#synced;
+    // What its crowd has not been offered is not for it.
+    this.settle();
+    const next = this.revision + 1;
+    const group =
+      watcher.takesBothKinds && watcher.nextRevision <= next ? this.#synced : this.#choosy;
+    watcher.place = group;
     watcher.isSynced = true;
-    watcher.nextRevision = Math.max(watcher.nextRevision, this.revision + 1);
-    this.#synced.add(watcher);
+    watcher.nextRevision = Math.max(watcher.nextRevision, next);
+    group.add(watcher);
   }
 
   #schedule(): void {
@@ -228,6 +274,7 @@ export class ChangeFeed implements StreamFeed {
   };
 
   #flush(): void {
+    this.settle();
     const touched = this.#touched;
     this.#touched = [];
     const slice = this.#parts.clock.turns.begin();

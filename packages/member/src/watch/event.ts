@@ -94,6 +94,11 @@ export class WatchEvent {
   }
 }
 
+/** An event as a field of WatchResponse. @param prevKv for one with the pair before it */
+export function bytesOf(event: WatchEvent, prevKv: PrevKv | undefined): Uint8Array {
+  return prevKv === undefined ? event.bytes : event.bytesWithPrev(prevKv);
+}
+
 /**
  * The events that wait for a watch, in order. Watches of one key or prefix have the same ones at
  * the end of a turn, so lists are shared:
@@ -118,6 +123,8 @@ export class EventList {
   /** Null if the events take several responses. */
   #common: CommonMessage | null | undefined = undefined;
   #commonWithPrev: CommonMessage | null | undefined = undefined;
+  #sizeBytes: number | undefined = undefined;
+  #sizeBytesWithPrev: number | undefined = undefined;
 
   constructor(before: EventList | undefined, event: WatchEvent) {
     this.before = before;
@@ -141,6 +148,17 @@ export class EventList {
       events[--at] = list.last;
     this.#events = events;
     return events;
+  }
+
+  /** Bytes of all events, encoded as `common` does. */
+  sizeBytes(prevKv: PrevKv | undefined): number {
+    const kept = prevKv === undefined ? this.#sizeBytes : this.#sizeBytesWithPrev;
+    if (kept !== undefined) return kept;
+    let sizeBytes = 0;
+    for (const event of this.events) sizeBytes += bytesOf(event, prevKv).length;
+    if (prevKv === undefined) this.#sizeBytes = sizeBytes;
+    else this.#sizeBytesWithPrev = sizeBytes;
+    return sizeBytes;
   }
 
   /**
@@ -168,9 +186,7 @@ export class EventList {
     if (kept === null) return undefined;
     if (kept?.before === header) return kept;
     const { events } = this;
-    const after = events.map((event) =>
-      prevKv === undefined ? event.bytes : event.bytesWithPrev(prevKv),
-    );
+    const after = events.map((event) => bytesOf(event, prevKv));
     const sizeBytes = sizeOfOne(events, after, limits);
     const made =
       sizeBytes === undefined

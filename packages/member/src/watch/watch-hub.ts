@@ -119,6 +119,9 @@ export class WatchHub implements StreamOwner {
    * during that check starts one more.
    */
   recheck(): void {
+    // What came before is for those who were permitted then.
+    this.feed.settle();
+    this.feed.looksAtEach = true;
     this.permissions++;
     this.#isRecheckDue = true;
     this.#rechecks ??= this.#recheckAll();
@@ -141,6 +144,7 @@ export class WatchHub implements StreamOwner {
   #recheckSome(): boolean {
     if (this.#rechecks!.next().done !== true) return true;
     this.#rechecks = undefined;
+    this.feed.looksAtEach = false;
     return false;
   }
 

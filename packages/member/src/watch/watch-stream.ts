@@ -15,7 +15,7 @@ import {
 import type { Status, StreamCall } from "@quorate/rpc";
 import { type KeyRange, keyRange } from "@quorate/store";
 import type { ClientBudget } from "./client-budget.ts";
-import type { EventList, EventLists, PrevKv, WatchEvent } from "./event.ts";
+import { bytesOf, type EventList, type EventLists, type PrevKv, type WatchEvent } from "./event.ts";
 import { WATCH_BYTES, WATCH_KEY_FACTOR, type WatchLimits } from "./limits.ts";
 import { fragments, idField, responsePieces } from "./responses.ts";
 import { checkPermission, mayTake, type StreamClient, Watcher } from "./watcher.ts";
@@ -65,6 +65,8 @@ export interface StreamFeed {
   add(watcher: StreamWatcher, isSynced: boolean): void;
   /** Takes a watcher out that ends. */
   remove(watcher: StreamWatcher): void;
+  /** Offers what changes have brought to synced watchers and they have not been offered. */
+  settle(): void;
   /** Parked watchers may catch up. */
   unpark(watchers: Iterable<StreamWatcher>): void;
   /** Something waits for `flush`. */
@@ -204,6 +206,7 @@ export class WatchStream {
 
   /** Sends the revision that all watches have reached, if none is behind (etcd: progressIfSync). */
   requestProgress(): void {
+    this.#feed.settle();
     const { revision } = this.#feed;
     let any = false;
     for (const watcher of this.#watchers.values()) {
@@ -215,6 +218,7 @@ export class WatchStream {
   }
 
   #tick(): void {
+    this.#feed.settle();
     for (const watcher of this.#watchers.values()) {
       if (watcher.progressDue === undefined || watcher.place === undefined) continue;
       const isDue =
@@ -300,37 +304,69 @@ export class WatchStream {
    */
   offer(watcher: StreamWatcher, event: WatchEvent): boolean {
     if (!mayTake(watcher, this.#client, this.#owner.permissions)) return true;
-    const bytes = watcher.prevKv ? event.bytesWithPrev(this.#feed.prevKv) : event.bytes;
     const { queue } = watcher;
-    const sizeBytes = bytes.length + REFERENCE_BYTES + (queue === undefined ? RESPONSE_BYTES : 0);
+    const sizeBytes =
+      bytesOf(event, this.#prevKvFor(watcher)).length +
+      REFERENCE_BYTES +
+      (queue === undefined ? RESPONSE_BYTES : 0);
     if (!this.#fits(watcher, event.main, sizeBytes)) {
       this.#withdraw(watcher, event.main);
       return false;
     }
-    if (queue !== undefined) watcher.queue = queue.and(event);
-    else {
-      watcher.queue = this.#feed.lists.of(event);
-      if (!watcher.isReady) this.#ready.push(watcher);
-      watcher.isReady = true;
+    this.#queue(watcher, queue?.and(event) ?? this.#feed.lists.of(event), 1, sizeBytes);
+    return true;
+  }
+
+  /**
+   * Queues events for a watcher that wants each of them, and may have them. Returns the revision
+   * from which on it is full: of that one nothing is queued. Undefined: it has taken all.
+   */
+  offerAll(watcher: StreamWatcher, events: EventList): number | undefined {
+    if (watcher.queue === undefined) {
+      if (!mayTake(watcher, this.#client, this.#owner.permissions)) return undefined;
+      const sizeBytes =
+        events.sizeBytes(this.#prevKvFor(watcher)) +
+        events.length * REFERENCE_BYTES +
+        RESPONSE_BYTES;
+      if (this.#isWithinStream(sizeBytes) && this.#isWithinTotal(sizeBytes)) {
+        this.#queue(watcher, events, events.length, sizeBytes);
+        return undefined;
+      }
     }
+    for (const event of events.events) if (!this.offer(watcher, event)) return event.main;
+    return undefined;
+  }
+
+  #prevKvFor({ prevKv }: StreamWatcher): PrevKv | undefined {
+    return prevKv ? this.#feed.prevKv : undefined;
+  }
+
+  /** @param added events of the queue that it did not have before, and their size */
+  #queue(watcher: StreamWatcher, queue: EventList, added: number, addedBytes: number): void {
+    watcher.queue = queue;
+    if (!watcher.isReady) this.#ready.push(watcher);
+    watcher.isReady = true;
     if (!this.#isTouched) {
       this.#isTouched = true;
       this.#feed.touched(this);
     }
-    watcher.queuedBytes += sizeBytes;
-    this.#queuedBytes += sizeBytes;
-    this.#owner.pendingEvents++;
+    watcher.queuedBytes += addedBytes;
+    this.#queuedBytes += addedBytes;
+    this.#owner.pendingEvents += added;
     this.#account();
-    return true;
+  }
+
+  #isWithinStream(sizeBytes: number): boolean {
+    return this.backlogBytes + sizeBytes <= this.#owner.limits.maxStreamBacklogBytes;
+  }
+
+  #isWithinTotal(sizeBytes: number): boolean {
+    const { limits, backlogBytes } = this.#owner;
+    return !this.#blocked || backlogBytes + sizeBytes <= limits.maxTotalBacklogBytes;
   }
 
   #fits(watcher: StreamWatcher, revision: number, sizeBytes: number): boolean {
-    if (this.backlogBytes + sizeBytes <= this.#owner.limits.maxStreamBacklogBytes) {
-      return (
-        !this.#blocked ||
-        this.#owner.backlogBytes + sizeBytes <= this.#owner.limits.maxTotalBacklogBytes
-      );
-    }
+    if (this.#isWithinStream(sizeBytes)) return this.#isWithinTotal(sizeBytes);
     // A revision is never cut. Of what is queued, the first revision of the first watcher goes
     // beyond the budget if it must, so that in each turn something is sent.
     if (this.#blocked) return false;
@@ -344,9 +380,7 @@ export class WatchStream {
     let sizeBytes = 0;
     while (queue !== undefined && queue.last.main === revision) {
       const event = queue.last;
-      sizeBytes +=
-        (watcher.prevKv ? event.bytesWithPrev(this.#feed.prevKv) : event.bytes).length +
-        REFERENCE_BYTES;
+      sizeBytes += bytesOf(event, this.#prevKvFor(watcher)).length + REFERENCE_BYTES;
       this.#owner.pendingEvents--;
       queue = queue.before;
     }
@@ -398,6 +432,7 @@ export class WatchStream {
    * @param maxWatchers those beyond keep their queues, and `isTouched` stays true
    */
   flush(maxWatchers: number = Number.POSITIVE_INFINITY): number {
+    this.#feed.settle();
     const held: StreamWatcher[] = [];
     const now: StreamWatcher[] = [];
     const later: StreamWatcher[] = [];
@@ -442,8 +477,7 @@ export class WatchStream {
     const call = this.#call;
     if (call.sendCommon === undefined || watcher.fragment) return false;
     const header = this.#owner.headerField(readThrough(watcher, queue.last.main));
-    const prevKv = watcher.prevKv ? this.#feed.prevKv : undefined;
-    const common = queue.common(header, prevKv, this.#owner.limits);
+    const common = queue.common(header, this.#prevKvFor(watcher), this.#owner.limits);
     if (common === undefined) return false;
     if (!this.#closed) this.#blocked = !call.sendCommon(common, idField(watcher.id));
     return true;
@@ -456,7 +490,7 @@ export class WatchStream {
     let revisions = 0;
     let last = 0;
     for (const event of queue) {
-      const bytes = watcher.prevKv ? event.bytesWithPrev(this.#feed.prevKv) : event.bytes;
+      const bytes = bytesOf(event, this.#prevKvFor(watcher));
       if (event.main !== last) {
         if (
           revisions === maxResponseRevisions ||

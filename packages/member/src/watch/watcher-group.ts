@@ -3,18 +3,34 @@
  * (etcd: mvcc/watcher_group.go).
  */
 import type { KeyRange } from "@quorate/store";
+import type { EventList } from "./event.ts";
 import { IntervalTree } from "./interval-tree.ts";
 
 interface Watching {
   readonly range: KeyRange;
+  readonly prevKv?: boolean;
 }
 
-/** Most keys and ranges have one watcher, which needs no set. */
-type OneOrMore<W> = W | Set<W>;
+/** The watchers of one range. */
+export class Crowd<W extends Watching> {
+  readonly watchers = new Set<W>();
+  /** One of them wants pairs before events, or did. */
+  wantsPrevKv = false;
+  /** Events that all of them have still to be offered. Kept by the feed. */
+  queue: EventList | undefined = undefined;
+
+  add(watcher: W): void {
+    this.watchers.add(watcher);
+    this.wantsPrevKv ||= watcher.prevKv === true;
+  }
+}
+
+/** Most keys have one watcher, which needs no crowd. */
+type OneOrMore<W extends Watching> = W | Crowd<W>;
 
 export class WatcherGroup<W extends Watching> {
   readonly #keys = new Map<string, OneOrMore<W>>();
-  readonly #ranges = new IntervalTree<Set<W>>();
+  readonly #ranges = new IntervalTree<Crowd<W>>();
   #size = 0;
 
   /** Number of watchers. */
@@ -29,12 +45,12 @@ export class WatcherGroup<W extends Watching> {
     if (range.single) {
       const there = this.#keys.get(range.key);
       if (there === undefined) this.#keys.set(range.key, watcher);
-      else if (there instanceof Set) there.add(watcher);
-      else this.#keys.set(range.key, new Set([there, watcher]));
+      else if (there instanceof Crowd) there.add(watcher);
+      else this.#keys.set(range.key, crowdOf(there, watcher));
       return;
     }
     const there = this.#ranges.get(range.key, range.to);
-    if (there === undefined) this.#ranges.add(range.key, range.to, new Set([watcher]));
+    if (there === undefined) this.#ranges.add(range.key, range.to, crowdOf(watcher));
     else there.add(watcher);
   }
 
@@ -44,28 +60,38 @@ export class WatcherGroup<W extends Watching> {
     this.#size--;
     if (range.single) {
       const there = this.#keys.get(range.key);
-      if (!(there instanceof Set)) this.#keys.delete(range.key);
+      if (!(there instanceof Crowd)) this.#keys.delete(range.key);
       else {
-        there.delete(watcher);
-        if (there.size === 0) this.#keys.delete(range.key);
+        there.watchers.delete(watcher);
+        if (there.watchers.size === 0) this.#keys.delete(range.key);
       }
       return;
     }
     const there = this.#ranges.get(range.key, range.to);
-    there?.delete(watcher);
-    if (there?.size === 0) this.#ranges.delete(range.key, range.to);
+    there?.watchers.delete(watcher);
+    if (there?.watchers.size === 0) this.#ranges.delete(range.key, range.to);
   }
 
-  /** Visits the watchers of a key. The group must not be changed meanwhile. */
-  visit(key: string, visit: (watcher: W) => void): void {
-    const exact = this.#keys.get(key);
-    if (exact !== undefined) {
-      if (exact instanceof Set) for (const watcher of exact) visit(watcher);
-      else visit(exact);
-    }
-    if (this.#ranges.size === 0) return;
-    this.#ranges.stab(key, (watchers) => {
+  /**
+   * Visits the watchers of a key: those of one range together, or each. The group must not be
+   * changed meanwhile.
+   */
+  visit(
+    key: string,
+    visit: (watcher: W) => void,
+    visitCrowd: (crowd: Crowd<W>) => void = ({ watchers }) => {
       for (const watcher of watchers) visit(watcher);
-    });
+    },
+  ): void {
+    const exact = this.#keys.get(key);
+    if (exact instanceof Crowd) visitCrowd(exact);
+    else if (exact !== undefined) visit(exact);
+    if (this.#ranges.size > 0) this.#ranges.stab(key, visitCrowd);
   }
+}
+
+function crowdOf<W extends Watching>(...watchers: readonly W[]): Crowd<W> {
+  const crowd = new Crowd<W>();
+  for (const watcher of watchers) crowd.add(watcher);
+  return crowd;
 }

@@ -84,6 +84,11 @@ export class Watcher<S> {
     this.progressDue = request.progressNotify ? true : undefined;
   }
 
+  /** True if it has no filter. */
+  get takesBothKinds(): boolean {
+    return !this.#noPut && !this.#noDelete;
+  }
+
   /** True if an event of its range is to be sent. */
   wants(event: WatchEvent): boolean {
     return event.main >= this.nextRevision && !(event.deleted ? this.#noDelete : this.#noPut);

@@ -8,6 +8,7 @@ import { type Caller, callerOf } from "@quorate/member";
 import {
   DeleteRangeRequest,
   ElectionService,
+  equals,
   errorOf,
   KeyValue,
   RangeRequest,
@@ -110,7 +111,7 @@ async function campaign(
     if (!answer.succeeded) {
       const own = firstKv(answer)!;
       leader.rev = own.createRevision;
-      if (!sameBytes(own.value, request.value)) await proclaim(client, leader, request.value);
+      if (!equals(own.value, request.value)) await proclaim(client, leader, request.value);
     }
     if (!(await waitForDeletes(client, prefix, leader.rev - 1, givenUp(caller))))
       throw errorOf("Canceled");
@@ -146,10 +147,6 @@ function firstKv(answer: TxnResponse): KeyValue | undefined {
   const response = answer.responses[0]?.response;
   const bytes = response?.case === "responseRange" ? response.value.kvs[0] : undefined;
   return bytes === undefined ? undefined : KeyValue.decode(bytes);
-}
-
-function sameBytes(a: Uint8Array, b: Uint8Array): boolean {
-  return a.length === b.length && a.every((byte, i) => byte === b[i]);
 }
 
 /**

@@ -9,8 +9,8 @@
 
 import type { CountedLease, KeepAliveStream, Member } from "@quorate/member";
 import { type Caller, callerOf } from "@quorate/member";
-import { LeaseKeepAliveRequest, LeaseKeepAliveResponse } from "@quorate/proto";
-import type { StreamCall, StreamListener } from "@quorate/rpc";
+import { equals, LeaseKeepAliveRequest, LeaseKeepAliveResponse } from "@quorate/proto";
+import type { CommonMessage, StreamCall, StreamListener } from "@quorate/rpc";
 import { toStatusError } from "../calls/status.ts";
 
 /** Keep-alives of a stream that wait for their answer; beyond, the stream takes no more. */
@@ -22,30 +22,33 @@ export const MAX_RECHECKED_LEASES = 1024;
 /** A request with one field, an id; longer ones are decoded each time. */
 const MAX_KEPT_REQUEST_BYTES = 16;
 
-/** A response's header of now, encoded once for all responses between two changes. */
+/**
+ * A response's header of now, encoded once for all responses between two changes: what they have in
+ * common.
+ */
 export class EncodedHeader {
   readonly #member: Member;
   #revision = -1;
   #term = -1;
-  #bytes: Uint8Array | undefined;
+  #field: CommonMessage | undefined;
 
   constructor(member: Member) {
     this.#member = member;
   }
 
   /** The field `header` of a LeaseKeepAliveResponse; the other fields may follow it. */
-  now(): Uint8Array {
+  now(): CommonMessage {
     const member = this.#member;
     const revision = member.store.mvcc.currentRevision;
     const { term } = member;
-    if (this.#bytes !== undefined && revision === this.#revision && term === this.#term)
-      return this.#bytes;
+    if (this.#field !== undefined && revision === this.#revision && term === this.#term)
+      return this.#field;
     const header = member.header(revision);
-    const bytes = LeaseKeepAliveResponse.encode({ header, ID: 0n, TTL: 0 }).slice();
+    const before = LeaseKeepAliveResponse.encode({ header, ID: 0n, TTL: 0 }).slice();
     this.#revision = revision;
     this.#term = term;
-    this.#bytes = bytes;
-    return bytes;
+    this.#field = { before, after: [], sizeBytes: before.length };
+    return this.#field;
   }
 }
 
@@ -57,7 +60,7 @@ function restOf(ID: bigint, seconds: number): Uint8Array {
 /** A keep-alive and its answer: seconds, or undefined while it is waited for. */
 interface KeepAlive {
   readonly id: bigint;
-  readonly header: Uint8Array;
+  readonly header: CommonMessage;
   seconds: number | undefined;
 }
 
@@ -134,11 +137,10 @@ export class KeepAlives implements StreamListener, KeepAliveStream {
     const repeated = this.#repeated;
     if (repeated === undefined || !this.#hasSpace || this.#waiting.length > 0) return false;
     const { request, lease, rest } = repeated;
-    if (bytes.length !== request.length) return false;
-    for (let i = 0; i < request.length; i++) if (bytes[i] !== request[i]) return false;
+    if (!equals(request, bytes)) return false;
     const header = this.#header.now();
     if (!this.#member.leases.renewAgain(lease)) return false;
-    this.#hasSpace = this.#call.send([header, rest]);
+    this.#respond(header, rest);
     if (!this.#hasSpace) this.#pause();
     return true;
   }
@@ -208,6 +210,11 @@ export class KeepAlives implements StreamListener, KeepAliveStream {
     this.#over();
   }
 
+  #respond(header: CommonMessage, rest: Uint8Array): void {
+    const call = this.#call;
+    this.#hasSpace = call.sendCommon?.(header, rest) ?? call.send([header.before, rest]);
+  }
+
   #sendAnswered(): void {
     if (this.#isEnded) return;
     const waiting = this.#waiting;
@@ -218,7 +225,7 @@ export class KeepAlives implements StreamListener, KeepAliveStream {
       first = waiting[sent]
     ) {
       const { header, id, seconds } = first;
-      this.#hasSpace = this.#call.send([header, restOf(id, seconds)]);
+      this.#respond(header, restOf(id, seconds));
       sent++;
     }
     if (sent > 0) waiting.splice(0, sent);
