@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { silentLogger } from "@quorate/host";
 import { ManualClock, MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
+import { Histogram } from "@quorate/metrics";
 import { EMPTY, raftpb } from "@quorate/proto";
 import { Store } from "@quorate/store";
 import { SnapshotFiles } from "@quorate/wal";
@@ -31,7 +32,7 @@ function receiving(appliedIndex: number) {
   const disk = new MemoryDisk();
   disk.makeDir("/store");
   const stepped: raftpb.Message[] = [];
-  const seconds: number[] = [];
+  const took = new Histogram([1]);
   const receiver = new SnapshotReceiver({
     raft: { appliedIndex },
     messages: { step: (messages) => void stepped.push(...messages) },
@@ -39,14 +40,14 @@ function receiving(appliedIndex: number) {
     disk,
     keyspaces: new MemoryKeyspaceOpener(disk),
     config: { storeDir: "/store" },
-    metrics: { snapshotStoreDuration: { observe: (took: number) => void seconds.push(took) } },
+    metrics: { snapshotStoreDuration: took },
     logger: silentLogger,
-  } as ConstructorParameters<typeof SnapshotReceiver>[0]);
-  return { clock, disk, receiver, stepped, seconds };
+  });
+  return { clock, disk, receiver, stepped, took };
 }
 
 test("Raft's snapshot takes the place of what is left of others, and its message goes to Raft", async () => {
-  const { clock, disk, receiver, stepped, seconds } = receiving(0);
+  const { clock, disk, receiver, stepped, took } = receiving(0);
   for (const name of ["db.0.recv", "db.7.tmp"]) disk.makeDir(`/store/${name}`);
   const stream = await streamOfStore();
   clock.advance(500);
@@ -55,7 +56,8 @@ test("Raft's snapshot takes the place of what is left of others, and its message
     clock.advance(2000);
   })();
   await receiver.receive({ ...stream, body });
-  assert.deepEqual([disk.list("/store"), stepped, seconds], [["db.1.recv"], [stream.message], [2]]);
+  assert.deepEqual([disk.list("/store"), stepped], [["db.1.recv"], [stream.message]]);
+  assert.deepEqual([took.count, took.sum], [1, 2]);
 });
 
 test("a store that is expected is not Raft's; a second one is refused", async () => {
