@@ -317,6 +317,8 @@ export class Node {
       later: (task) => void scheduler.after(random.unit() * options.frontMs, task, own.process),
       broken: (error) => fail(error),
       fields: ["x-forwarded-for", "grpcgateway-accept"],
+      // The smallest, which is full now and then.
+      ringBytes: 128 * 1024,
     });
     return twin.services;
   }
