@@ -94,6 +94,10 @@ test("a response is full at its bounds, not below; events of one revision are on
   const [one, two, three] = [event(1), event(2), event(2)];
   const list = new EventLists().of(one).and(two).and(three);
   const sizeBytes = list.events.reduce((size, { bytes }) => size + bytes.length, 0);
+  const prevKv = () => Uint8Array.of(5);
+  const withPrev = list.events.reduce((size, some) => size + some.bytesWithPrev(prevKv).length, 0);
+  for (const _ of [1, 2])
+    assert.deepEqual([list.sizeBytes(undefined), list.sizeBytes(prevKv)], [sizeBytes, withPrev]);
   const header = Uint8Array.of(9);
   for (const [limits, isOne] of [
     [{ maxResponseRevisions: 2, maxResponseBytes: sizeBytes }, true],
