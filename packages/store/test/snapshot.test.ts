@@ -3,7 +3,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
 import { concat, crc32c, fromLatin1, toLatin1, writeU32BE } from "@quorate/proto";
+import { Backend, Bucket } from "../src/backend/backend.ts";
 import { installReceived } from "../src/backend/directories.ts";
+import { STORAGE_VERSION } from "../src/backend/storage-version.ts";
 import { receiveSnapshot } from "../src/receive.ts";
 import { decodeSnapshot, encodeSnapshot } from "../src/snapshot-stream.ts";
 import { Store } from "../src/store.ts";
@@ -346,11 +348,11 @@ test("a frame may be a gibibyte long, a record empty, and a batch exactly 4 MiB"
   const mebibyte = (i: number) => recordOf(`k${i}`, new Uint8Array((1 << 20) - 10));
   await decode(
     streamOf(
-      [0, 1, 2, 3].map((i) => mebibyte(i)),
-      4,
+      [0, 1, 2, 3, 4].map((i) => mebibyte(i)),
+      5,
     ),
   );
-  assert.deepEqual(sizes, [4]);
+  assert.deepEqual(sizes, [4, 1]);
 });
 
 test("a store of another term or configuration than announced is refused; what is left of another attempt goes", async () => {
@@ -395,4 +397,20 @@ test("a store of another term or configuration than announced is refused; what i
   for await (const slice of received.scan({})) for (const [key] of slice) keys.push(toLatin1(key));
   assert.equal(keys.includes("zzz"), false);
   await store.close({ flush: true });
+});
+
+test("a store that a later release has written is refused", async () => {
+  const { disk, keyspaces } = world();
+  const keyspace = await keyspaces.open("/later", { create: true });
+  const backend = new Backend(keyspace);
+  const version = new Uint8Array(8);
+  writeU32BE(version, STORAGE_VERSION + 1, 4);
+  backend.put(Bucket.meta, fromLatin1("quorate_storage_version"), version);
+  await backend.close({ flush: true });
+  const later = await keyspaces.open("/later", { create: false });
+  await assert.rejects(
+    receiveSnapshot({ disk, keyspaces }, DIR, 1, encodeSnapshot(later.scan({}))),
+    { code: "NewerRelease" },
+  );
+  assert.deepEqual(disk.list(DIR), []);
 });
