@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SeededRandom } from "@quorate/host";
 import { fromLatin1, KeyValue, WatchResponse } from "@quorate/proto";
-import { type Change, keyRange } from "@quorate/store";
+import { type Change, type KeyRange, keyRange } from "@quorate/store";
 import { ClientBudget } from "../src/watch/client-budget.ts";
 import { WatchEvent } from "../src/watch/event.ts";
 import { KeyIntervals } from "../src/watch/key-intervals.ts";
@@ -12,6 +12,7 @@ import { Pass } from "../src/watch/pass.ts";
 import { RecentEvents } from "../src/watch/recent-events.ts";
 import { fragments, idField } from "../src/watch/responses.ts";
 import type { StreamWatcher } from "../src/watch/watch-stream.ts";
+import { Crowd } from "../src/watch/watcher-group.ts";
 
 test("the budget of clients is one number for each and one for all, to the byte", () => {
   const random = new SeededRandom(34n);
@@ -112,6 +113,28 @@ test("the last events are whole revisions within their bounds, or one larger rev
   }
 });
 
+test("the last events may be as many bytes as their bound", () => {
+  const event = (main: number) =>
+    new WatchEvent({ main, sub: 0, key: "k", record: new Uint8Array(9), deleted: false });
+  const maxRecentBytes = 2 * event(1).heldBytes;
+  const recent = new RecentEvents(2, { maxRecentEvents: 9, maxRecentBytes });
+  for (const main of [2, 3]) recent.push(event(main));
+  assert.equal(recent.firstRevision, 2);
+  recent.push(event(4));
+  assert.equal(recent.firstRevision, 3);
+});
+
+test("a crowd wants pairs before events once one of its watchers does", () => {
+  const crowd = new Crowd<{ range: KeyRange; prevKv: boolean }>();
+  const range: KeyRange = { single: true, key: "k" };
+  const wanted: boolean[] = [];
+  for (const prevKv of [false, true, false]) {
+    crowd.add({ range, prevKv });
+    wanted.push(crowd.wantsPrevKv);
+  }
+  assert.deepEqual(wanted, [false, true, true]);
+});
+
 test("each bound in bytes has room for a response", () => {
   for (const [name, value] of Object.entries(WATCH_LIMITS))
     if (name.endsWith("Bytes")) assert.ok(value >= WATCH_LIMITS.maxResponseBytes, name);
@@ -153,7 +176,7 @@ test("a response is cut below its bound, of one event at the least each", () => 
 test("the field of an id is made once for small ids, and right for all", () => {
   for (const id of [0, 1, 2, 1023, 1024, 2 ** 40, -1n, 1n << 62n]) {
     const field = idField(id);
-    assert.equal(BigInt(WatchResponse.decode(field).watchId), BigInt(id));
+    assert.deepEqual(field, WatchResponse.encode({ watchId: id }));
     const isKept = typeof id === "number" && id < 1024;
     assert.equal(idField(id) === field, isKept, `${id}`);
   }
