@@ -11,15 +11,29 @@ test("the heap returns what is due in order, whatever was moved or taken out (se
   };
   const heap = new Deadlines<Due>();
   const model = new Set<Due>();
+  const takeAll = () => {
+    const dues = [...model].map(({ dueMs }) => dueMs).sort((a, b) => a - b);
+    const taken: number[] = [];
+    for (let first = heap.first(); first !== undefined; first = heap.first()) {
+      taken.push(first.dueMs);
+      heap.remove(first);
+    }
+    assert.deepEqual(taken, dues);
+    model.clear();
+  };
   for (let i = 0; i < 20_000; i++) {
+    if (i % 200 === 0) takeAll();
     const some = [...model][below(Math.max(1, model.size))];
     const kind = below(4);
     if (kind < 2 && model.size < 40) {
       const item = { dueMs: below(50), place: -1 };
       heap.add(item);
       model.add(item);
-    } else if (kind === 2 && some !== undefined) heap.move(some, below(50));
-    else if (some !== undefined) {
+    } else if (kind === 2 && some !== undefined) {
+      const dueMs = below(50);
+      heap.move(some, dueMs);
+      assert.equal(some.dueMs, dueMs);
+    } else if (some !== undefined) {
       heap.remove(some);
       heap.remove(some);
       model.delete(some);

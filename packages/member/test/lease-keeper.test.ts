@@ -1,165 +1,29 @@
 /**
- * The leader's count of the leases' time on a clock by hand: the heap, the rate, the spread, a
- * hundred thousand of them.
+ * The leader's count of the leases' time on a clock by hand: the rate, the spread, confirmations,
+ * checkpoints, many leases.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
-import { silentLogger } from "@quorate/host";
-import { ManualClock, MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
 import {
   AlarmRequest,
   AlarmRequest_AlarmAction,
   AlarmType,
   InternalRaftRequest,
   LeaseCheckpointRequest,
-  LeaseGrantRequest,
-  LeaseRevokeRequest,
-  raftpb,
 } from "@quorate/proto";
-import { type Applied, type AppliedEntry, type RequestKind, Store } from "@quorate/store";
-import { LEASE_BOUNDS } from "../src/lease/bounds.ts";
-import { LeaseKeeper, NotPrimaryError } from "../src/lease/keeper.ts";
-import { StoreRef } from "../src/reads/store-ref.ts";
-
-/** A keeper beside a store whose log is a queue: proposals are applied when the bench says so. */
-class Bench {
-  readonly clock = new ManualClock();
-  readonly store: Store;
-  readonly keeper: LeaseKeeper;
-  readonly counters = {
-    renewed: { value: 0, add: () => this.counters.renewed.value++ },
-    expired: { value: 0, add: () => this.counters.expired.value++ },
-  };
-  /** Requests that wait to be applied. */
-  readonly queue: {
-    data: Uint8Array;
-    resolve: (applied: AppliedEntry) => void;
-    reject: (error: Error) => void;
-  }[] = [];
-  /** When each lease was revoked. */
-  readonly revokedMs = new Map<bigint, number>();
-  confirm: () => Promise<void> = () => Promise.resolve();
-  holds = false;
-  /** The most requests that came in one turn of the event loop. */
-  mostProposed = 0;
-  #proposed = 0;
-  #index = 0;
-
-  constructor(store: Store, checkpointIntervalMs?: number) {
-    this.store = store;
-    this.keeper = new LeaseKeeper(
-      {
-        minTtlSeconds: 2,
-        extendMs: 1000,
-        confirmedForMs: 100,
-        checkpointIntervalMs,
-        bounds: LEASE_BOUNDS,
-      },
-      {
-        clock: this.clock,
-        logger: silentLogger,
-        counters: this.counters,
-        store: new StoreRef(store),
-        reads: { wait: () => this.confirm() },
-        proposals: {
-          proposeInTerm: <K extends RequestKind>(
-            _term: number,
-            kind: K,
-            requests: readonly Uint8Array[],
-          ) => this.#propose(kind, requests) as Promise<Applied<K>>[],
-        },
-      },
-    );
-    store.lessor.observer = {
-      granted: (lease) => {
-        this.revokedMs.delete(lease.id);
-        this.keeper.granted(lease);
-      },
-      checkpointed: (lease) => this.keeper.checkpointed(lease),
-      revoked: (id) => {
-        assert.ok(!this.revokedMs.has(id), `lease ${id} is revoked once`);
-        this.revokedMs.set(id, this.clock.monotonicMs());
-        this.keeper.revoked(id);
-      },
-    };
-  }
-
-  #propose(kind: RequestKind, requests: readonly Uint8Array[]): Promise<AppliedEntry>[] {
-    if (this.#proposed === 0) {
-      this.clock.endOfTurn(() => {
-        this.#proposed = 0;
-      });
-    }
-    this.#proposed += requests.length;
-    this.mostProposed = Math.max(this.mostProposed, this.#proposed);
-    return requests.map((request) => {
-      const { promise, resolve, reject } = Promise.withResolvers<AppliedEntry>();
-      this.queue.push({ data: InternalRaftRequest.encode({ [kind]: request }), resolve, reject });
-      return promise;
-    });
-  }
-
-  static async open(checkpointIntervalMs?: number): Promise<Bench> {
-    return new Bench(
-      await Store.open(new MemoryKeyspaceOpener(new MemoryDisk()), "/store"),
-      checkpointIntervalMs,
-    );
-  }
-
-  apply(data: Uint8Array): AppliedEntry {
-    this.#index++;
-    return this.store.apply({
-      index: this.#index,
-      term: 1,
-      type: raftpb.EntryType.EntryNormal,
-      data,
-    });
-  }
-
-  grant(ID: bigint, TTL: number): void {
-    assert.equal(
-      this.apply(InternalRaftRequest.encode({ leaseGrant: LeaseGrantRequest.encode({ ID, TTL }) }))
-        .error,
-      undefined,
-    );
-  }
-
-  checkpoint(ID: bigint, remaining_TTL: number): void {
-    this.apply(
-      InternalRaftRequest.encode({
-        leaseCheckpoint: LeaseCheckpointRequest.encode({ checkpoints: [{ ID, remaining_TTL }] }),
-      }),
-    );
-  }
-
-  async lead(): Promise<void> {
-    this.keeper.leads(1);
-    await turn();
-    assert.ok(this.keeper.isPrimary);
-  }
-
-  /** Moves time on in small steps. */
-  async run(ms: number, stepMs = 10): Promise<void> {
-    for (let i = 0; i < ms; i += stepMs) {
-      this.clock.advance(stepMs);
-      await turn();
-      if (this.holds) continue;
-      for (const { data, resolve } of this.queue.splice(0)) resolve(this.apply(data));
-    }
-    await turn();
-  }
-}
+import { LEASE_CHECKPOINT_INTERVAL_MS, NotPrimaryError } from "../src/lease/keeper.ts";
+import { Bench, BOUNDS, SlowStepsClock } from "./support/lease-bench.ts";
 
 /** More than many turns take. */
-const COUNT = process.env["QUORATE_SOAK"] === "1" ? 100_000 : 25_000;
+const COUNT = process.env["QUORATE_SOAK"] === "1" ? 100_000 : 2500;
 
 test("many leases that were kept alive over their time expire within a second of their time when that stops, none before", async (t) => {
   const bench = await Bench.open();
   await bench.lead();
-  const ttl = Math.ceil((3 * COUNT) / 800);
+  const ttl = Math.ceil((3 * COUNT) / 80);
   for (let id = 1; id <= COUNT; id++) bench.grant(BigInt(id), ttl);
-  // Two rounds of renewals, a third of the time to live each, spread evenly: 800 a second, which is
+  // Two rounds of renewals, a third of the time to live each, spread evenly: 80 a second, which is
   // within the rate of revocations.
   const dueMs = new Map<bigint, number>();
   for (let round = 0; round < 2; round++) {
@@ -171,7 +35,7 @@ test("many leases that were kept alive over their time expire within a second of
         if (typeof renewed !== "number") await renewed;
         dueMs.set(id, bench.clock.monotonicMs() + ttl * 1000);
       }
-      bench.clock.advance(10);
+      bench.clock.advance(100);
     }
   }
   assert.equal(bench.store.lessor.count, COUNT);
@@ -191,7 +55,7 @@ test("many leases that were kept alive over their time expire within a second of
 });
 
 test("a new leader counts many leases over several turns; what comes and goes meanwhile is counted once, or not", async () => {
-  const bench = await Bench.open();
+  const bench = await Bench.open({ clock: new SlowStepsClock() });
   for (let id = 1; id <= COUNT; id++) bench.grant(BigInt(id), 60);
   const ends: (() => void)[] = [];
   const { endOfTurn } = bench.clock;
@@ -202,37 +66,31 @@ test("a new leader counts many leases over several turns; what comes and goes me
     await turn();
     if (turns === 0) {
       assert.throws(() => bench.keeper.renew(1n), NotPrimaryError);
-      bench.apply(
-        InternalRaftRequest.encode({
-          leaseRevoke: LeaseRevokeRequest.encode({ ID: BigInt(COUNT) }),
-        }),
-      );
-      bench.apply(
-        InternalRaftRequest.encode({ leaseRevoke: LeaseRevokeRequest.encode({ ID: 7n }) }),
-      );
+      for (const id of [BigInt(COUNT), 7n]) bench.revoke(id);
       bench.grant(7n, 50);
     } else if (turns === 1) bench.grant(BigInt(COUNT + 1), 50);
+    // All are counted, and being put in order.
+    else if (turns === 3) bench.revoke(500n);
     for (const task of ends.splice(0)) task();
   }
   bench.clock.endOfTurn = endOfTurn;
   await turn();
   assert.ok(turns >= 2 && turns < 1000, `${turns} turns`);
-  assert.equal(bench.keeper.remainingMs(BigInt(COUNT)), undefined);
+  for (const id of [BigInt(COUNT), 500n]) assert.equal(bench.keeper.remainingMs(id), undefined);
   for (const id of [7n, BigInt(COUNT + 1)])
     assert.ok(bench.keeper.remainingMs(id)! >= 50_000, `lease ${id}`);
   assert.equal(await bench.keeper.renew(5n), 60);
-  await bench.run(250_000, 100);
+  await bench.run(100_000 + 20 * COUNT, 100);
   assert.equal(bench.store.lessor.count, 0);
-  assert.equal(bench.counters.expired.value, COUNT);
+  assert.equal(bench.counters.expired.value, COUNT - 1);
 });
 
 test("a member that ceases to lead while it counts does not go on", async () => {
-  const bench = await Bench.open();
+  const bench = await Bench.open({ clock: new SlowStepsClock() });
   for (let id = 1; id <= COUNT; id++) bench.grant(BigInt(id), 2);
-  const { endOfTurn, every, monotonicMs } = bench.clock;
+  const { endOfTurn, every } = bench.clock;
   let turns = 0;
   let timers = 0;
-  let lateMs = 0;
   bench.clock.endOfTurn = (task) => {
     turns++;
     endOfTurn.call(bench.clock, task);
@@ -241,11 +99,9 @@ test("a member that ceases to lead while it counts does not go on", async () => 
     timers++;
     return every.call(bench.clock, periodMs, task);
   };
-  // Each look at the time finds a millisecond more, so that a turn takes few steps.
-  bench.clock.monotonicMs = () => monotonicMs.call(bench.clock) + lateMs++;
   bench.keeper.leads(1);
   await turn();
-  for (let i = 0; i < 2; i++) bench.clock.endOneTurn();
+  bench.clock.endOneTurn();
   assert.ok(turns > 1 && !bench.keeper.isPrimary, "it is about to go on");
   bench.keeper.steppedDown();
   turns = 0;
@@ -253,7 +109,6 @@ test("a member that ceases to lead while it counts does not go on", async () => 
     bench.clock.endOneTurn();
     await turn();
   }
-  bench.clock.monotonicMs = monotonicMs;
   await bench.run(10_000, 100);
   assert.ok(turns <= 2, `${turns} turns more`);
   assert.equal(timers, 0, "it looks for leases that are due");
@@ -278,16 +133,16 @@ test("many leases that are due at once, renewed or not, are looked at and revoke
   // The time that the heap has for them comes, and they turn out to be renewed.
   await bench.run(6000, 100);
   assert.equal(bench.revokedMs.size, 0);
-  assert.ok(turns >= COUNT / LEASE_BOUNDS.maxLooksPerTurn - 1, `${turns} turns`);
+  assert.ok(turns >= COUNT / BOUNDS.maxLooksPerTurn - 1, `${turns} turns`);
   await bench.run(25_000, 100);
   assert.equal(bench.revokedMs.size, COUNT);
-  assert.equal(bench.mostProposed, LEASE_BOUNDS.maxRevokesPerTurn);
+  assert.equal(bench.mostProposed, BOUNDS.maxRevokesPerTurn);
 });
 
 test("revocations have a rate that rises to its bound while many leases wait, and a bound on those that are awaited", async () => {
   const bench = await Bench.open();
   await bench.lead();
-  for (let id = 1; id <= 40_000; id++) bench.grant(BigInt(id), 2);
+  for (let id = 1; id <= 4000; id++) bench.grant(BigInt(id), 2);
   await bench.run(2000);
   const perSecond: number[] = [];
   for (let second = 0; second < 2; second++) {
@@ -296,32 +151,32 @@ test("revocations have a rate that rises to its bound while many leases wait, an
     perSecond.push(bench.revokedMs.size - before);
   }
   assert.ok(
-    perSecond[0] > 3 * LEASE_BOUNDS.maxRevokesPerSecond &&
-      perSecond[0] < LEASE_BOUNDS.maxHurriedRevokesPerSecond,
+    perSecond[0] > 3 * BOUNDS.maxRevokesPerSecond &&
+      perSecond[0] < BOUNDS.maxHurriedRevokesPerSecond,
     `${perSecond} a second`,
   );
   assert.ok(
-    Math.abs(perSecond[1] - LEASE_BOUNDS.maxHurriedRevokesPerSecond) <=
-      LEASE_BOUNDS.maxHurriedRevokesPerSecond / 10,
+    Math.abs(perSecond[1] - BOUNDS.maxHurriedRevokesPerSecond) <=
+      BOUNDS.maxHurriedRevokesPerSecond / 10,
     `${perSecond} a second`,
   );
   bench.holds = true;
   await bench.run(10_000);
-  assert.equal(bench.queue.length, LEASE_BOUNDS.maxInflightRevokes);
+  assert.equal(bench.queue.length, BOUNDS.maxInflightRevokes);
   bench.holds = false;
   await bench.run(5000);
-  assert.equal(bench.revokedMs.size, 40_000);
+  assert.equal(bench.revokedMs.size, 4000);
 });
 
 test("once no caller waits, the rate of revocations is the usual one again", async () => {
   const bench = await Bench.open();
   await bench.lead();
-  for (let id = 1; id <= 4000; id++) bench.grant(BigInt(id), id <= 2500 ? 2 : 20);
+  for (let id = 1; id <= 400; id++) bench.grant(BigInt(id), id <= 250 ? 2 : 20);
   await bench.run(10_000);
-  assert.equal(bench.revokedMs.size, 2500);
+  assert.equal(bench.revokedMs.size, 250);
   // One look, whose allowance was saved up at the usual rate.
   await bench.run(10_050);
-  assert.equal(bench.revokedMs.size - 2500, LEASE_BOUNDS.maxRevokesPerSecond / 2);
+  assert.equal(bench.revokedMs.size - 250, BOUNDS.maxRevokesPerSecond / 2);
 });
 
 test("a revocation that failed is tried again", async () => {
@@ -393,7 +248,7 @@ test("a renewal of an expired lease waits for its revocation where the leadershi
 });
 
 test("a checkpoint that comes while another is taken back is taken back too", async () => {
-  const bench = await Bench.open(300_000);
+  const bench = await Bench.open({ checkpointIntervalMs: LEASE_CHECKPOINT_INTERVAL_MS });
   bench.grant(1n, 1000);
   bench.checkpoint(1n, 400);
   await bench.lead();
@@ -415,7 +270,7 @@ test("a checkpoint that comes while another is taken back is taken back too", as
 });
 
 test("a renewal whose leadership ends while a checkpoint is taken back is none", async () => {
-  const bench = await Bench.open(300_000);
+  const bench = await Bench.open({ checkpointIntervalMs: LEASE_CHECKPOINT_INTERVAL_MS });
   bench.grant(1n, 1000);
   bench.checkpoint(1n, 400);
   await bench.lead();
@@ -486,7 +341,7 @@ test("a confirmation counts from when it was asked for: one that took longer tha
 });
 
 test("a new leader counts from what the checkpoints left, and a renewal takes them back through the log", async () => {
-  const bench = await Bench.open(300_000);
+  const bench = await Bench.open({ checkpointIntervalMs: LEASE_CHECKPOINT_INTERVAL_MS });
   bench.grant(1n, 1000);
   bench.checkpoint(1n, 40);
   await bench.lead();
@@ -496,16 +351,16 @@ test("a new leader counts from what the checkpoints left, and a renewal takes th
   assert.equal(await renewed, 1000);
   assert.equal(bench.store.lessor.get(1n)!.remainingSeconds, 0);
   // Then nothing but the checkpoints of every five minutes goes into the log.
-  await bench.run(299_900);
+  await bench.run(299_900, 100);
   assert.equal(bench.store.lessor.get(1n)!.remainingSeconds, 0);
-  await bench.run(300_200);
+  await bench.run(300_200, 100);
   assert.equal(bench.store.lessor.get(1n)!.remainingSeconds, 400);
 });
 
 test("checkpoints: so many leases in an entry, so many entries awaited, and the rest follows", async () => {
-  const bench = await Bench.open(300_000);
+  const bench = await Bench.open({ checkpointIntervalMs: LEASE_CHECKPOINT_INTERVAL_MS });
   await bench.lead();
-  const count = (LEASE_BOUNDS.maxInflightCheckpoints + 2) * LEASE_BOUNDS.maxCheckpointLeases + 10;
+  const count = (BOUNDS.maxInflightCheckpoints + 2) * BOUNDS.maxCheckpointLeases + 10;
   for (let id = 1; id <= count; id++) bench.grant(BigInt(id), 1000);
   await bench.run(299_900, 100);
   assert.equal(bench.queue.length, 0);
@@ -518,10 +373,7 @@ test("checkpoints: so many leases in an entry, so many entries awaited, and the 
   );
   assert.deepEqual(
     sizes,
-    Array.from(
-      { length: LEASE_BOUNDS.maxInflightCheckpoints },
-      () => LEASE_BOUNDS.maxCheckpointLeases,
-    ),
+    Array.from({ length: BOUNDS.maxInflightCheckpoints }, () => BOUNDS.maxCheckpointLeases),
   );
   // One is lost: the remaining times in it are noted with the next, in five minutes. The others
   // free places for those that wait.
@@ -530,17 +382,17 @@ test("checkpoints: so many leases in an entry, so many entries awaited, and the 
   await bench.run(1000);
   const noted = () =>
     [...bench.store.lessor.all()].filter(({ remainingSeconds }) => remainingSeconds > 0).length;
-  assert.equal(noted(), count - LEASE_BOUNDS.maxCheckpointLeases);
+  assert.equal(noted(), count - BOUNDS.maxCheckpointLeases);
   await bench.run(300_000, 100);
   assert.equal(noted(), count);
 });
 
 test("a pile-up that a new leader finds is spread to less than the rate of revocations", async () => {
   const bench = await Bench.open();
-  for (let id = 1; id <= 3000; id++) bench.grant(BigInt(id), 2);
+  for (let id = 1; id <= 300; id++) bench.grant(BigInt(id), 2);
   await bench.lead();
   await bench.run(12_000);
-  assert.equal(bench.revokedMs.size, 3000);
+  assert.equal(bench.revokedMs.size, 300);
   const startMs = Math.min(...bench.revokedMs.values());
   assert.ok(startMs >= 3000);
   const perSecond = new Map<number, number>();
@@ -549,15 +401,15 @@ test("a pile-up that a new leader finds is spread to less than the rate of revoc
     perSecond.set(second, (perSecond.get(second) ?? 0) + 1);
   }
   for (const count of perSecond.values())
-    assert.ok(count <= LEASE_BOUNDS.maxRevokesPerSecond, `${count} in a second`);
+    assert.ok(count <= BOUNDS.maxRevokesPerSecond, `${count} in a second`);
   assert.ok(perSecond.size >= 3);
 });
 
-test("a fleet that is gone: 5,000 leases a second end within a second of their time", async (t) => {
+test("a fleet that is gone: 500 leases a second end within a second of their time", async (t) => {
   const bench = await Bench.open();
   await bench.lead();
   // Renewed in turn within 4 s of 12, and then not any more.
-  const count = 20_000;
+  const count = 2000;
   const dueMs = new Map<bigint, number>();
   for (let step = 0; step < 400; step++) {
     for (let i = 0; i < count / 400; i++) {
@@ -599,7 +451,7 @@ test("a new leader that is not confirmed asks again, as long as it leads", async
 });
 
 test("a counted lease is renewed without a look-up only while nothing has to be waited for", async () => {
-  const bench = await Bench.open(300_000);
+  const bench = await Bench.open({ checkpointIntervalMs: LEASE_CHECKPOINT_INTERVAL_MS });
   bench.grant(1n, 400);
   bench.keeper.leads(1);
   assert.equal(bench.keeper.counted(1n), undefined, "nothing is counted yet");
@@ -669,7 +521,7 @@ test("a confirmation is asked for before renewals need it, once, and one that fa
 });
 
 test("who leads no more revokes and notes nothing, and counts from the start when it leads again", async () => {
-  const bench = await Bench.open(300_000);
+  const bench = await Bench.open({ checkpointIntervalMs: LEASE_CHECKPOINT_INTERVAL_MS });
   bench.grant(1n, 1000);
   bench.grant(2n, 5);
   await bench.lead();
@@ -685,7 +537,7 @@ test("who leads no more revokes and notes nothing, and counts from the start whe
 test("who leads no more in the next turn proposes no further revocations there", async () => {
   const bench = await Bench.open();
   await bench.lead();
-  const { maxRevokesPerTurn } = LEASE_BOUNDS;
+  const { maxRevokesPerTurn } = BOUNDS;
   for (let id = 1; id <= 2 * maxRevokesPerTurn; id++) bench.grant(BigInt(id), 2);
   await bench.run(1900);
   bench.holds = true;

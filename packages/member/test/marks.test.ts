@@ -30,6 +30,8 @@ function setUp(limits: Partial<LogMarkLimits> = {}) {
   const flush = Promise.withResolvers<number>();
   const mark = Promise.withResolvers<void>();
   const marks: number[] = [];
+  const points: string[] = [];
+  const commits: number[] = [];
   const released: number[] = [];
   const compacted: number[] = [];
   const reported: [id: bigint, taken: boolean][] = [];
@@ -54,6 +56,7 @@ function setUp(limits: Partial<LogMarkLimits> = {}) {
       return mark.promise;
     },
     release: (index: number) => released.push(index),
+    append: ({ commit }: raftpb.HardState) => commits.push(commit),
   } as unknown as Wal;
   const stepped: raftpb.Message[] = [];
   const raft = {
@@ -81,6 +84,7 @@ function setUp(limits: Partial<LogMarkLimits> = {}) {
   });
   const sentSnapshots = new SentSnapshots({ clock, raft, turns, lifetime });
   const store = new StoreRef(current);
+  const unwritten = new UnwrittenCommit(wal);
   const log = new LogMarks(
     {
       snapshotCount: 10,
@@ -98,12 +102,12 @@ function setUp(limits: Partial<LogMarkLimits> = {}) {
       files: new SnapshotFiles(disk, "/snap"),
       raft,
       turns,
-      unwritten: new UnwrittenCommit(wal),
+      unwritten,
       sent: sentSnapshots,
       receiver,
       lifetime,
       logger: silentLogger,
-      faults: () => {},
+      faults: (point) => void points.push(point),
     },
     0,
   );
@@ -129,7 +133,18 @@ function setUp(limits: Partial<LogMarkLimits> = {}) {
     await settle();
     assert.equal(marks.at(-1), index);
   };
-  const notes = { position, marks, released, compacted, reported, sent, stepped };
+  const notes = {
+    position,
+    points,
+    commits,
+    unwritten,
+    marks,
+    released,
+    compacted,
+    reported,
+    sent,
+    stepped,
+  };
   return { disk, clock, turns, store, snapshots, views, ...notes, ...ended, markAt, settle };
 }
 
@@ -170,13 +185,60 @@ test("a mark that waits for the disk changes nothing more when a snapshot is rec
   assert.deepEqual(marks, [56]);
 });
 
-test("an undisturbed mark releases what is before it", async () => {
-  const { snapshots, marks, released, compacted, flushed, marked, settle } = setUp();
+test("an undisturbed mark is written behind the commit that it refers to, and releases what is before it", async () => {
+  const { disk, snapshots, flushed, marked, settle, unwritten, ...notes } = setUp();
+  unwritten.hardState = raftpb.HardState.create({ commit: 56 });
   snapshots.log.applied(56, 100);
+  snapshots.log.applied(76, 100);
   flushed();
   marked();
   await settle();
-  assert.deepEqual([marks, released, compacted], [[56], [0], [51]]);
+  const { marks, released, compacted, commits, points } = notes;
+  assert.deepEqual([marks, released, compacted, commits], [[56], [0], [51], [56]]);
+  assert.deepEqual(points, [
+    "before-backend-flush",
+    "after-backend-flush",
+    "before-snapshot-mark",
+    "after-snapshot-mark",
+    "before-log-release",
+  ]);
+  assert.deepEqual(disk.list("/snap"), ["0000000000000003-0000000000000038.snap"]);
+});
+
+test("a mark of the index of the last one is none, nor one that a received snapshot has reached", async () => {
+  const { snapshots, marks, points, markAt, settle } = setUp();
+  await markAt(56);
+  snapshots.log.applied(56, 2 << 20);
+  await settle();
+  assert.deepEqual([marks, points.length], [[56], 7]);
+  const other = setUp();
+  other.snapshots.log.applied(56, 100);
+  other.flushed();
+  await settle();
+  other.snapshots.log.installing(56);
+  other.marked();
+  await settle();
+  assert.deepEqual([other.marks, other.released, other.compacted], [[56], [], []]);
+});
+
+test("so many snapshot files stay, and each mark may drop one entry more", async () => {
+  const { disk, compacted, markAt } = setUp({ snapshotCount: 1, maxSnapshotFiles: 1 });
+  await markAt(56);
+  await markAt(57);
+  assert.deepEqual(disk.list("/snap"), ["0000000000000003-0000000000000039.snap"]);
+  assert.deepEqual(compacted, [51, 52]);
+});
+
+test("the bytes of entries are noted for one entry in so many bytes", async () => {
+  const { compacted, snapshots, markAt } = setUp({
+    catchUpEntries: 1000,
+    maxCatchUpBytes: 250,
+    byteMarkEveryBytes: 300,
+  });
+  // Noted are 47, 50, 53 and 56.
+  for (let index = 47; index < 56; index++) snapshots.log.applied(index, 100);
+  await markAt(56, 100);
+  assert.deepEqual(compacted, [56]);
 });
 
 const TO_PEER = raftpb.Message.create({
@@ -272,6 +334,57 @@ test("a view that opens after the store was let go is closed, and not sent", asy
   assert.deepEqual([sent.length, views.open], [0, 0]);
 });
 
+test("a view is closed once: when its snapshot ends, or when the store is let go", async () => {
+  const { snapshots, views, turns, clock, settle } = setUp();
+  let turned = 0;
+  turns.start(() => turned++);
+  clock.endOneTurn();
+  for (const id of [2n, 3n]) snapshots.sender.send({ ...TO_PEER, to: id });
+  for (const asked of views.asked) asked.resolve();
+  await settle();
+  turned = 0;
+  snapshots.sent.ended(2n, true);
+  clock.endOneTurn();
+  assert.equal(turned, 1, "Raft goes on with that follower");
+  await settle();
+  assert.equal(views.open, 1);
+  await snapshots.sent.close();
+  assert.equal(views.open, 0);
+});
+
+test("a store is sent in the leader's term, and not in an older one", async () => {
+  const { snapshots, views, sent, reported, settle } = setUp();
+  snapshots.sender.sendTo(2n);
+  snapshots.sender.send({ ...TO_PEER, to: 3n, term: 2 });
+  for (const asked of views.asked) asked.resolve();
+  await settle();
+  assert.deepEqual(
+    sent.map(({ message }) => [message.type, message.from, message.to, message.term]),
+    [[raftpb.MessageType.MsgSnap, 1n, 2n, 3]],
+  );
+  assert.deepEqual(sent[0]!.message.snapshot?.metadata.index, 56);
+  assert.deepEqual([reported, views.open], [[[3n, false]], 1]);
+});
+
+test("a view that does not open is the end of its snapshot", async () => {
+  const { snapshots, views, sent, reported, settle } = setUp();
+  snapshots.sender.send(TO_PEER);
+  views.asked[0].reject(new Error("no space"));
+  await settle();
+  assert.deepEqual([sent, reported], [[], [[2n, false]]]);
+});
+
+test("the log stays from the snapshot on, not from the mark before it", async () => {
+  const { snapshots, position, views, compacted, markAt, settle } = setUp();
+  await markAt(56);
+  position.index = 60;
+  snapshots.sender.send(TO_PEER);
+  views.asked[0].resolve();
+  await settle();
+  await markAt(80);
+  assert.equal(compacted.at(-1), 60);
+});
+
 test("a store that came for an attempt at healing that failed is removed when the next one begins", () => {
   const { disk, snapshots } = setUp();
   for (const name of ["db", "db.40.recv", "db.41.tmp", "db.99.recv"])
@@ -308,7 +421,7 @@ test("a received snapshot is a mark: entries and bytes count from there", async 
   await markAt(56);
   snapshots.log.applied(57, (1 << 20) - 1);
   snapshots.log.installing(106);
-  snapshots.log.installed(106);
+  snapshots.log.installed();
   assert.equal(await snapshots.log.leastIndex(), 106);
   for (const [index, bytes] of [
     [107, 1],
@@ -367,6 +480,7 @@ test("one store is received at a time; one that breaks off is told to who waits,
   const unread = new Error("the connection broke");
   broken.reject(unread);
   await assert.rejects(first, unread);
+  await new Promise((resolve) => setImmediate(resolve));
   await assert.rejects(expected.arrived, unread);
   expected.release();
   assert.equal(snapshots.receiver.isExpecting, false);

@@ -61,6 +61,28 @@ test("a compacted revision is followed by a new list, and watches begin again", 
   await world.cacher.close();
 });
 
+for (const [meanwhile, isDown] of [
+  ["is filled again", false],
+  ["is lost", true],
+] as const) {
+  test(`a watch waits for the store's revision, and the cache ${meanwhile}: it begins again`, async () => {
+    const world = await startedWorld();
+    const revision = Promise.withResolvers<number>();
+    world.storage.currentResourceVersion = () => revision.promise;
+    const waiting = world.cacher.watch("/widgets", listOptions({ sendInitialEvents: false }));
+    await world.run(10);
+    world.storage.isDown = isDown;
+    world.storage.loseConnections(expired("compacted"));
+    await world.run(1000);
+    assert.equal(world.cacher.readiness() === undefined, !isDown);
+    revision.resolve(world.history.revision);
+    const recorder = new Recorder(await world.finish(waiting));
+    assert.deepEqual(recorder.ended, { error: undefined });
+    assert.equal(world.cacher.watcherCount, 0);
+    await world.cacher.close();
+  });
+}
+
 test("while the store is down the cache is served; after 30 s it is filled again", async () => {
   const world = await startedWorld();
   world.storage.isDown = true;

@@ -163,10 +163,8 @@ export class LogMarks {
     this.#lastMarkIndex = index;
   }
 
-  /** A received snapshot was installed: the log starts again at its index. */
-  installed(index: number): void {
-    this.#lastMarkIndex = index;
+  /** The received snapshot was installed: bytes count from there. */
+  installed(): void {
     this.#bytesAtLastMark = this.#totalBytes;
-    this.#byteMarks = [];
   }
 }

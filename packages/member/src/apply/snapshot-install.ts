@@ -55,7 +55,7 @@ export class SnapshotInstall {
     });
     metrics.snapshotApplyInProgress.value = 1;
     await exchange.run(index);
-    marks.installed(index);
+    marks.installed();
     configuration.connectPeers();
     metrics.snapshotApplyInProgress.value = 0;
     logger.info("applied snapshot", { "snapshot-index": index, "snapshot-term": term });

@@ -23,8 +23,7 @@ export class Deadlines<T extends Due> {
 
   add(item: T): void {
     item.place = this.#heap.length;
-    this.#heap.push(item);
-    this.#up(item);
+    this.#settle(item);
   }
 
   /** Takes an item out; does nothing if it is not in. */
@@ -35,47 +34,40 @@ export class Deadlines<T extends Due> {
     const last = this.#heap.pop()!;
     if (last === item) return;
     last.place = place;
-    this.#heap[place] = last;
-    this.#down(last);
-    this.#up(last);
+    this.#settle(last);
   }
 
   /** Puts an item at another time. */
   move(item: T, dueMs: number): void {
     item.dueMs = dueMs;
-    this.#down(item);
-    this.#up(item);
+    this.#settle(item);
   }
 
-  #up(item: T): void {
-    const heap = this.#heap;
-    let { place } = item;
-    while (place > 0) {
-      const above = (place - 1) >> 1;
-      const other = heap[above];
-      if (other.dueMs <= item.dueMs) break;
-      heap[place] = other;
-      other.place = place;
-      place = above;
-    }
-    heap[place] = item;
-    item.place = place;
-  }
-
-  #down(item: T): void {
+  /** Writes an item where its time belongs, below the place that it names, above it, or there. */
+  #settle(item: T): void {
     const heap = this.#heap;
     let { place } = item;
     for (;;) {
       let below = 2 * place + 1;
       if (below >= heap.length) break;
       if (below + 1 < heap.length && heap[below + 1].dueMs < heap[below].dueMs) below++;
-      const other = heap[below];
-      if (other.dueMs >= item.dueMs) break;
-      heap[place] = other;
-      other.place = place;
-      place = below;
+      if (heap[below].dueMs >= item.dueMs) break;
+      place = this.#shift(below, place);
+    }
+    while (place > 0) {
+      const above = (place - 1) >> 1;
+      if (heap[above].dueMs <= item.dueMs) break;
+      place = this.#shift(above, place);
     }
     heap[place] = item;
     item.place = place;
+  }
+
+  /** Moves what stands at one place to another; returns the place that is free now. */
+  #shift(from: number, to: number): number {
+    const other = this.#heap[from];
+    this.#heap[to] = other;
+    other.place = to;
+    return from;
   }
 }

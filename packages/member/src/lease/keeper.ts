@@ -30,7 +30,7 @@ import { SharedTurns } from "../reads/shared-turns.ts";
 import { MEMBER_SHARE } from "../reads/slice-task.ts";
 import type { StoreRef } from "../reads/store-ref.ts";
 import type { LeaseBounds } from "./bounds.ts";
-import { Deadlines, type Due } from "./deadlines.ts";
+import { Deadlines } from "./deadlines.ts";
 import type { CountedLease, Epoch, LeaseTime } from "./epoch.ts";
 
 /** How often what is left of long leases is noted (etcd: defaultLeaseCheckpointInterval). */
@@ -97,7 +97,7 @@ export class LeaseKeeper implements LeaseObserver {
   #lookedMs = 0;
   /** Revocations that may begin now, and how many more in a second. */
   #allowance = 0;
-  #revokesPerSecond: number;
+  #revokesPerSecond = 0;
   #inflightRevokes = 0;
   #inflightCheckpoints = 0;
 
@@ -106,7 +106,6 @@ export class LeaseKeeper implements LeaseObserver {
       throw new RangeError("confirmedForMs must be less than extendMs");
     this.#options = options;
     this.#deps = deps;
-    this.#revokesPerSecond = options.bounds.maxRevokesPerSecond;
     this.#turns = new SharedTurns(deps.clock);
   }
 
@@ -164,9 +163,6 @@ export class LeaseKeeper implements LeaseObserver {
     await this.#turns.run(MEMBER_SHARE, this.#countAll(epoch));
     if (this.#epoch !== epoch) return;
     epoch.promoted = true;
-    this.#lookedMs = clock.monotonicMs();
-    this.#allowance = 0;
-    this.#revokesPerSecond = this.#options.bounds.maxRevokesPerSecond;
     this.#timer = clock.every(LOOK_PERIOD_MS, () => this.#look(epoch));
     logger.info("counting the time of leases", { term: epoch.term, leases: epoch.leases.size });
   }
@@ -187,7 +183,7 @@ export class LeaseKeeper implements LeaseObserver {
     }
     const { maxRevokesPerSecond } = this.#options.bounds;
     if (epoch.leases.size >= maxRevokesPerSecond)
-      yield* spread(epoch.leases, epoch.expiries, SPREAD_SHARE * maxRevokesPerSecond);
+      yield* spread(epoch.leases.values(), SPREAD_SHARE * maxRevokesPerSecond);
   }
 
   /** A lease's time to live in seconds. */
@@ -410,7 +406,7 @@ export class LeaseKeeper implements LeaseObserver {
     }
     this.#allowance -= due.length;
     this.#inflightRevokes += due.length;
-    if (due.length > 0) this.#revoke(epoch, due);
+    this.#revoke(epoch, due);
     if (isCut) this.#deps.clock.endOfTurn(() => this.#revokeExpired(epoch, now));
     else this.#setRate((epoch.expiries.first()?.dueMs ?? Number.POSITIVE_INFINITY) <= now);
   }
@@ -530,38 +526,24 @@ export class LeaseKeeper implements LeaseObserver {
 }
 
 function wake(lease: LeaseTime): void {
-  const { waiters } = lease;
-  lease.waiters = undefined;
-  if (waiters !== undefined) for (const waiter of waiters) waiter();
-}
-
-/** A lease whose expiry can be put off; `dueMs` is never later than `expiryMs`. */
-interface Expiring extends Due {
-  readonly id: bigint;
-  expiryMs: number;
+  for (const waiter of lease.waiters ?? []) waiter();
 }
 
 /**
  * Puts expiries off, in steps: leases that were all extended at one moment would all expire at one,
  * so those beyond what a second's revocations allow get later, each by a little more than the one
- * before (etcd: lessor.Promote). Leases that are revoked between two steps are passed over; those
- * that come meanwhile stay where they are.
+ * before (etcd: lessor.Promote). Those that come meanwhile stay where they are.
  * @param perSecond leases that may expire in one second
  */
-function* spread<T extends Expiring>(
-  leases: ReadonlyMap<bigint, T>,
-  expiries: Deadlines<T>,
-  perSecond: number,
-): Steps<void> {
-  const sorted = yield* mergeSort([...leases.values()], (a, b) => a.expiryMs - b.expiryMs);
-  let baseMs = sorted[0].expiryMs;
-  let nextMs = baseMs + 1000;
+function* spread(leases: Iterable<LeaseTime>, perSecond: number): Steps<void> {
+  const sorted = yield* mergeSort([...leases], (a, b) => a.expiryMs - b.expiryMs);
+  let baseMs = 0;
+  let nextMs = Number.NEGATIVE_INFINITY;
   let expires = 0;
   let looks = 0;
   for (const lease of sorted) {
     if (++looks % STEP_KEYS === 0) yield;
     const { expiryMs } = lease;
-    if (leases.get(lease.id) !== lease) continue;
     if (expiryMs > nextMs) {
       baseMs = expiryMs;
       nextMs = baseMs + 1000;
@@ -573,6 +555,5 @@ function* spread<T extends Expiring>(
     const delayMs = (1000 * expires) / perSecond - (expiryMs - baseMs);
     nextMs = baseMs + delayMs;
     lease.expiryMs = expiryMs + delayMs;
-    expiries.move(lease, lease.expiryMs);
   }
 }

@@ -60,9 +60,8 @@ function rangeHandler(member: Member): UnaryHandler {
   const { clock, slices } = member;
   const header = new EncodedHeader(member);
   const answers = new GetAnswers();
-  const [failed, succeeded] = ["false", "true"].map((success) =>
-    member.metrics.rangeDuration.with(success),
-  );
+  const failed = member.metrics.rangeDuration.with("false");
+  const succeeded = member.metrics.rangeDuration.with("true");
   const encode = (response: RangeResponse): Uint8Array => {
     response.header = member.header(defined(response.header, "the header").revision);
     return RangeResponse.encode(response);

@@ -65,12 +65,6 @@ const RECHECKS: Readonly<Record<string, Omit<CatalogueBug, "sim">>> = {
     put: "false",
     tests: KEEPER_TESTS,
   },
-  "a lease ends while ends are spread": {
-    at: "member/src/lease/keeper.ts#spread",
-    find: "$leases.get($lease.id) !== $lease",
-    put: "false",
-    tests: KEEPER_TESTS,
-  },
   "leadership ends while the cluster's version is updated": {
     at: "member/src/membership/version-monitor.ts#VersionMonitor.#watch",
     find: "$epoch !== this.#epoch || $lifetime.hasEnded",
@@ -158,6 +152,18 @@ const RECHECKS: Readonly<Record<string, Omit<CatalogueBug, "sim">>> = {
     find: "$held.kvs[0]?.createRevision !== $createRevision",
     put: "false",
     tests: ["packages/server/test/lock.test.ts"],
+  },
+  "the cache is filled again while a watch waits for the store's revision": {
+    at: "kube-storage/src/cacher/cacher.ts#Cacher.watch",
+    find: "!this.#readiness.isReady || this.#readiness.generation !== $generation",
+    put: "!this.#readiness.isReady",
+    tests: ["packages/kube-storage/test/cacher/reflector.test.ts"],
+  },
+  "the cache is lost while a watch waits for the store's revision": {
+    at: "kube-storage/src/cacher/cacher.ts#Cacher.watch",
+    find: "!this.#readiness.isReady || this.#readiness.generation !== $generation",
+    put: "this.#readiness.generation !== $generation",
+    tests: ["packages/kube-storage/test/cacher/reflector.test.ts"],
   },
   "an object changes while its update is made from the cache": {
     at: "kube-storage/src/storage/etcd-store.ts#EtcdStore.#freshState",
