@@ -1,14 +1,16 @@
 /**
  * ./dev bench storm: what a crowd of TLS clients that connect at once costs the puts of others.
  * Members of ours without and with front-end threads, and of etcd, in turn; puts at a fixed rate,
- * and in every second row a crowd, whose handshakes another thread of this process makes.
+ * and in every second row a crowd, whose handshakes another thread of this process makes. With
+ * --attacks it is another thread that attacks (attacks.ts), with one row for each attack.
  */
-import { connect, type TLSSocket } from "node:tls";
+import { connect, createSecureContext, type TLSSocket } from "node:tls";
 import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads";
 import type { ClientIdentity } from "../scripts/cluster/health.ts";
 import { count, readArguments } from "../scripts/dev/command-line.ts";
 import { startCluster, type TestCluster } from "../test/support/cluster.ts";
 import { type Executable, etcd, quorate } from "../test/support/executables.ts";
+import { attacks } from "./attacks.ts";
 import { leaderUrl } from "./calls.ts";
 import { runCount } from "./load.ts";
 import { type PacedResult, runPaced } from "./paced.ts";
@@ -28,6 +30,9 @@ interface Crowd {
 /** Connects all clients at once, and reports how many handshakes ended, and how long all took. */
 async function runCrowd({ urls, clients, identity }: Crowd): Promise<void> {
   const sockets: TLSSocket[] = [];
+  // One for all: to make one takes ten times as long as a handshake.
+  const { ca = "", cert = "", key = "" } = identity;
+  const secureContext = createSecureContext({ ca, cert, key });
   const startMs = performance.now();
   let connected = 0;
   const one = (index: number): Promise<void> =>
@@ -37,9 +42,7 @@ async function runCrowd({ urls, clients, identity }: Crowd): Promise<void> {
         host,
         port: Number(port),
         ALPNProtocols: ["h2"],
-        ca: identity.ca ?? "",
-        cert: identity.cert ?? "",
-        key: identity.key ?? "",
+        secureContext,
       });
       sockets.push(socket);
       socket.once("secureConnect", () => {
@@ -53,13 +56,29 @@ async function runCrowd({ urls, clients, identity }: Crowd): Promise<void> {
   for (const socket of sockets) socket.destroy();
 }
 
+interface Attackers {
+  readonly url: string;
+  readonly identity: ClientIdentity | undefined;
+  readonly attack: string;
+  readonly durationMs: number;
+}
+
+/** Attacks for a while, and reports how often it was done. */
+async function runAttack({ url, identity, attack, durationMs }: Attackers): Promise<void> {
+  const endMs = performance.now() + durationMs;
+  const isOver = (): boolean => performance.now() >= endMs;
+  const done = await attacks[attack].run({ url: new URL(url), identity, isOver });
+  parentPort!.postMessage(done);
+  process.exit();
+}
+
 interface Outcome {
   readonly connected: number;
   readonly tookMs: number;
 }
 
-function startCrowd(crowd: Crowd): Promise<Outcome> {
-  const worker = new Worker(new URL(import.meta.url), { workerData: crowd });
+function inThread<T>(data: Crowd | Attackers): Promise<T> {
+  const worker = new Worker(new URL(import.meta.url), { workerData: data });
   return new Promise((resolve, reject) => {
     worker.once("message", resolve);
     worker.once("error", reject);
@@ -92,10 +111,16 @@ interface Settings {
   readonly durationMs: number;
 }
 
-async function measure(subject: Subject, settings: Settings): Promise<string[][]> {
-  const { executable, flags, name } = subject;
-  const { size, clients, ratePerS, durationMs } = settings;
-  const cluster = await startCluster({ executable, size, tls: true, flags });
+/** Runs puts at a rate for a while, beside which others do what they do. */
+type Puts = () => Promise<PacedResult>;
+
+async function withPuts<T>(
+  { executable, flags }: Subject,
+  { size, ratePerS, durationMs }: Settings,
+  tls: boolean,
+  body: (cluster: TestCluster, puts: Puts) => Promise<T>,
+): Promise<T> {
+  const cluster = await startCluster({ executable, size, tls, flags });
   try {
     const ready = ground(
       { urls: cluster.endpoints, identity: cluster.identity },
@@ -107,24 +132,59 @@ async function measure(subject: Subject, settings: Settings): Promise<string[][]
     const { load, count: calls } = preparation(ready);
     await runCount(load, calls);
     const row = rows.find((one) => one.name.startsWith("put random, 100 "))!;
-    const lines: string[][] = [];
-    for (const hasCrowd of [false, true]) {
-      const before = await leaderUrl(cluster);
-      const paced = runPaced(row.load(ready), { ratePerS, warmUpMs: WARM_UP_MS, durationMs });
-      const crowd = hasCrowd ? crowdLater(cluster, clients) : Promise.resolve(undefined);
-      const [result, outcome] = await Promise.all([paced, crowd]);
-      lines.push(lineOf(name, result, outcome, before === (await leaderUrl(cluster))));
-      console.error(lines.at(-1)!.join("  "));
-    }
-    return lines;
+    return await body(cluster, () =>
+      runPaced(row.load(ready), { ratePerS, warmUpMs: WARM_UP_MS, durationMs }),
+    );
   } finally {
     await cluster.destroy();
   }
 }
 
+function measure(subject: Subject, settings: Settings): Promise<string[][]> {
+  const { clients } = settings;
+  return withPuts(subject, settings, true, async (cluster, puts) => {
+    const lines: string[][] = [];
+    for (const hasCrowd of [false, true]) {
+      const before = await leaderUrl(cluster);
+      const paced = puts();
+      const crowd = hasCrowd ? crowdLater(cluster, clients) : Promise.resolve(undefined);
+      const [result, outcome] = await Promise.all([paced, crowd]);
+      lines.push(lineOf(subject.name, result, outcome, before === (await leaderUrl(cluster))));
+      console.error(lines.at(-1)!.join("  "));
+    }
+    return lines;
+  });
+}
+
+const ATTACK_HEAD = "members;attack;done/s;put p50 ms;p99;worst;failed".split(";");
+
+async function measureAttacks(subject: Subject, settings: Settings): Promise<string[][]> {
+  const lines: string[][] = [];
+  for (const tls of [false, true]) {
+    const names = Object.keys(attacks).filter((name) => (attacks[name].tls ?? false) === tls);
+    await withPuts(subject, settings, tls, async ({ endpoints, identity }, puts) => {
+      const durationMs = WARM_UP_MS + settings.durationMs;
+      for (const attack of [undefined, ...names]) {
+        const data = { url: endpoints[0], identity, attack: attack ?? "", durationMs };
+        const attacker = attack === undefined ? Promise.resolve(0) : inThread<number>(data);
+        const [result, done] = await Promise.all([puts(), attacker]);
+        lines.push([
+          subject.name,
+          attack ?? (tls ? "none, TLS" : "none"),
+          (done / (durationMs / 1000)).toFixed(0),
+          ...[result.p50Ms, result.p99Ms, result.longestMs].map((ms) => ms.toFixed(1)),
+          String(result.failed + result.missed),
+        ]);
+        console.error(lines.at(-1)!.join("  "));
+      }
+    });
+  }
+  return lines;
+}
+
 async function crowdLater(cluster: TestCluster, clients: number): Promise<Outcome> {
   await new Promise((resolve) => setTimeout(resolve, WARM_UP_MS + CROWD_AFTER_MS));
-  return startCrowd({ urls: cluster.endpoints, clients, identity: cluster.identity! });
+  return inThread({ urls: cluster.endpoints, clients, identity: cluster.identity! });
 }
 
 async function main(): Promise<void> {
@@ -138,6 +198,11 @@ async function main(): Promise<void> {
       default: "0,2",
       requiresArg: true,
       describe: "front-end threads of our members",
+    },
+    attacks: {
+      type: "boolean",
+      default: false,
+      describe: "attacks of many kinds in the place of the crowd",
     },
     seconds: { type: "string", default: "8", requiresArg: true, describe: "of each row" },
   });
@@ -154,9 +219,11 @@ async function main(): Promise<void> {
     durationMs: 1000 * count("seconds", args.seconds),
   };
   const lines: string[][] = [];
-  for (const subject of subjects) lines.push(...(await measure(subject, settings)));
-  console.log(align([HEAD, ...lines], [0, 1, 7]));
+  const run = args.attacks ? measureAttacks : measure;
+  for (const subject of subjects) lines.push(...(await run(subject, settings)));
+  console.log(align([args.attacks ? ATTACK_HEAD : HEAD, ...lines], [0, 1, 7]));
 }
 
 if (isMainThread) await main();
+else if ("attack" in workerData) await runAttack(workerData as Attackers);
 else await runCrowd(workerData as Crowd);

@@ -21,6 +21,7 @@ const words: Readonly<Record<string, readonly string[]>> = {
   host: ["clock, randomness,", "disk, network, logs"],
   raft: ["consensus: a state", "machine without I/O"],
   rpc: ["HTTP/2 and gRPC", "for clients"],
+  front: ["threads that own", "clients' connections"],
   wal: ["the log on disk", "in etcd's format"],
   bolt: ["etcd's database files"],
   store: ["keys and history, leases,", "members; apply(entry)"],

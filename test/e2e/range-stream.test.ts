@@ -16,8 +16,10 @@ import { until } from "../support/until.ts";
 const TOTAL_MIB = Number(process.env["QUORATE_STREAM_MIB"] ?? 96);
 const VALUE_BYTES = 64 << 10;
 const KEYS = (TOTAL_MIB << 20) / VALUE_BYTES;
+/** Threads besides the member's, each with a heap that holds the garbage of one more way. */
+const FRONT_ENDS = Number(process.env["ETCD_FRONTEND_THREADS"] ?? 0);
 /** More than the member's memory at rest. */
-const MAX_MORE_MIB = 64;
+const MAX_MORE_MIB = 64 + 16 * FRONT_ENDS;
 const PARALLEL_PUTS = 8;
 /** Streams of which nothing is read. */
 const STALLED = 8;

@@ -44,8 +44,13 @@ export const MAX_WAITING_SOCKETS = 4096;
  */
 export const SILENT_PROCESSOR_MS = 1000;
 export const SILENT_MS = 10_000;
-/** A thread that does not serve after this long is ended. */
-const START_LIMIT_MS = 30_000;
+/**
+ * A thread that does not serve after this long is ended. It is long because a start takes a minute
+ * where others have the processors, and one that is ended has to begin again.
+ */
+export const START_LIMIT_MS = 300_000;
+/** A front-end that makes no report for so long, though it was asked, is passed over. */
+const REPORT_LIMIT_MS = 250;
 /** What a front-end may take longer than the grace it is given. */
 const CLOSE_LIMIT_MS = 1000;
 
@@ -119,8 +124,16 @@ export class FrontThreads {
     for (const thread of this.#threads) thread.post({ kind: "set", value });
   }
 
-  /** The last report of each front-end that has made one. */
-  reports(): readonly unknown[] {
+  /**
+   * The report of each front-end, made now. Of one that makes none within REPORT_LIMIT_MS it is the
+   * last one that it made, if there is one. Not to be called before the call before has resolved.
+   */
+  async reports(): Promise<readonly unknown[]> {
+    const late = Promise.withResolvers<void>();
+    const timer = this.#deps.clock.after(REPORT_LIMIT_MS, late.resolve);
+    const asked = Promise.all([...this.#threads].map((thread) => thread.ask()));
+    await Promise.race([asked, late.promise]);
+    timer.cancel();
     return [...this.#threads]
       .map((thread) => thread.report)
       .filter((report) => report !== undefined);
@@ -249,6 +262,8 @@ class FrontThread {
   /** When it was first found without a beat, and what processor time it had had. */
   #silent: { readonly sinceMs: number; readonly processorMs: number } | undefined;
   #error: string | undefined;
+  #ask = 0;
+  #asked: PromiseWithResolvers<void> | undefined;
   readonly #over = Promise.withResolvers<void>();
 
   constructor(options: FrontThreadsOptions, deps: FrontThreadsDeps, owner: FrontThreadOwner) {
@@ -269,6 +284,7 @@ class FrontThread {
       wake: () => this.post(WAKE),
       // Behind the promises of what was applied in this turn, and before the next turn.
       atTurnsEnd: (task) => process.nextTick(task),
+      nextTurn: (task) => void setImmediate(task),
       broken: (error) => this.#fail(error.message),
     });
     const data: ThreadData = {
@@ -289,6 +305,7 @@ class FrontThread {
     worker.on("exit", () => {
       this.isServing = false;
       this.#front.close();
+      this.#asked?.resolve();
       this.#over.resolve();
       owner.ended(this.#error ?? "the thread has exited");
     });
@@ -307,6 +324,14 @@ class FrontThread {
 
   post(message: ToThread): void {
     this.#worker.postMessage(message);
+  }
+
+  /** Resolves when it has made a report after this call, or has ended. */
+  async ask(): Promise<void> {
+    if (!this.isServing) return;
+    this.#asked = Promise.withResolvers();
+    this.post({ kind: "ask", ask: ++this.#ask });
+    await this.#asked.promise;
   }
 
   take(socket: Socket, place: number): void {
@@ -370,6 +395,7 @@ class FrontThread {
         return;
       case "report":
         this.report = message.report;
+        if (message.ask === this.#ask) this.#asked?.resolve();
         return;
       case "log":
         this.#deps.logger.child(message.caller)[message.level](message.msg, message.fields);

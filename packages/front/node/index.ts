@@ -5,5 +5,6 @@ export {
   type FrontThreadsOptions,
   MAX_UNREAD_SOCKETS,
   MAX_WAITING_SOCKETS,
+  START_LIMIT_MS,
 } from "./front-threads.ts";
 export { type FrontParts, type FrontServer, runFront } from "./run-front.ts";

@@ -68,6 +68,7 @@ export async function runFront(
     wake: () => post(WAKE),
     // When what has arrived on all connections is read, so that it is one batch.
     atTurnsEnd: (task) => void setImmediate(task),
+    nextTurn: (task) => void setImmediate(task),
     broken: (error) => {
       throw error;
     },
@@ -95,6 +96,9 @@ export async function runFront(
         return;
       case "set":
         server.set(message.value);
+        return;
+      case "ask":
+        post({ kind: "report", report: server.report(), ask: message.ask });
         return;
       case "close":
         void server.close(message.graceMs).then(() => {

@@ -28,13 +28,16 @@ export type ToThread =
   | { readonly kind: "socket"; readonly place: number; readonly socket: Socket }
   /** A new setting for the program. */
   | { readonly kind: "set"; readonly value: unknown }
+  /** A report is to be made now. */
+  | { readonly kind: "ask"; readonly ask: number }
   | { readonly kind: "close"; readonly graceMs: number };
 
 export type FromThread =
   | typeof WAKE
   /** It serves. */
   | { readonly kind: "ready"; readonly thread: number | undefined }
-  | { readonly kind: "report"; readonly report: unknown }
+  /** @param ask that it answers; undefined for one that nobody asked for */
+  | { readonly kind: "report"; readonly report: unknown; readonly ask?: number }
   | {
       readonly kind: "log";
       readonly level: LogLevel;

@@ -20,8 +20,8 @@ import {
   RingWriter,
 } from "./ring.ts";
 
-/** Batches that are read before others have their turn. */
-const MAX_BATCHES_A_TURN = 16;
+/** Batches that are read before others have their turn, however fast the other end writes. */
+const MAX_BATCHES_A_TURN = 4;
 
 /** The rings of one end. */
 export interface LinkRings {
@@ -34,6 +34,8 @@ export interface LinkDeps {
   wake(): void;
   /** Runs `task` at the end of this turn of the event loop. */
   atTurnsEnd(task: () => void): void;
+  /** Runs `task` in the next turn, when all else that waits has had its own. */
+  nextTurn(task: () => void): void;
 }
 
 export interface LinkOwner {
@@ -123,7 +125,7 @@ export class Link {
         if (reader.takesFromFull()) this.#deps.wake();
         while (!this.#isOver && reader.next()) this.#take(reader);
         if (++batches < MAX_BATCHES_A_TURN) continue;
-        this.#deps.atTurnsEnd(() => this.woken());
+        this.#deps.nextTurn(() => this.woken());
         break;
       }
       this.#drain();

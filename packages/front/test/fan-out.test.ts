@@ -185,6 +185,7 @@ test("a front-end that is sent a common message that cannot be breaks its link",
         clock: new ManualClock(),
         wake: () => {},
         atTurnsEnd: (task) => task(),
+        nextTurn: (task) => task(),
         broken: (error) => void errors.push(error),
       },
     );

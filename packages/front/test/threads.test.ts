@@ -3,13 +3,20 @@ import assert from "node:assert/strict";
 import { Agent, get } from "node:http";
 import { type AddressInfo, connect, Socket } from "node:net";
 import { type TestContext, test } from "node:test";
-import { FrontThreads, MAX_UNREAD_SOCKETS, MAX_WAITING_SOCKETS } from "@quorate/front/node";
-import { silentLogger } from "@quorate/host";
+import {
+  FrontThreads,
+  MAX_UNREAD_SOCKETS,
+  MAX_WAITING_SOCKETS,
+  START_LIMIT_MS,
+} from "@quorate/front/node";
+import { type Clock, silentLogger } from "@quorate/host";
 import { type DoorServant, nodeClock, type OpenDoor, openDoor } from "@quorate/host/node";
+import { ManualClock } from "@quorate/host/testing";
 
 const PROGRAM = new URL("./front-program.ts", import.meta.url);
 
-async function start(t: TestContext, count: number) {
+/** Threads that have not begun to start. */
+async function make(t: TestContext, count: number, clock: Clock = nodeClock) {
   const door = await openDoor({ host: "127.0.0.1", port: 0 });
   let aborted = 0;
   const threads = new FrontThreads(
@@ -32,15 +39,20 @@ async function start(t: TestContext, count: number) {
       },
       observer: undefined,
       doors: [door],
-      clock: nodeClock,
+      clock,
       logger: silentLogger,
       ended: () => {},
     },
   );
   t.after(() => threads.close(0));
-  await threads.start();
-  threads.listen();
   return { threads, port: (door.bound as AddressInfo).port, aborted: () => aborted };
+}
+
+async function start(t: TestContext, count: number) {
+  const made = await make(t, count);
+  await made.threads.start();
+  made.threads.listen();
+  return made;
 }
 
 /** Requests over one connection. */
@@ -115,6 +127,43 @@ test("1, 3, 10 and 1,000 connections are spread over three front-ends", async (t
     for (const socket of sockets) socket.destroy();
     await until(() => total() === 0);
   }
+});
+
+test("a front-end that takes too long to start is ended, and another starts", async (t) => {
+  const clock = new ManualClock();
+  const { threads } = await make(t, 1, clock);
+  void threads.start();
+  clock.advance(START_LIMIT_MS);
+  await pause();
+  assert.equal(threads.ended, 0);
+  clock.advance(1000);
+  await until(() => threads.ended === 1);
+  clock.advance(1000);
+  await until(() => threads.serving === 1);
+});
+
+test("a report has what happened before it was asked for", async (t) => {
+  const { threads, port } = await start(t, 2);
+  for (let count = 1; count <= 5; count++) {
+    // The connection stays open, and the answer comes from its front-end.
+    await connection(t, port)();
+    const reports = (await threads.reports()) as number[];
+    assert.equal(
+      reports.reduce((sum, one) => sum + one, 0),
+      count,
+    );
+  }
+});
+
+test("a front-end that spins holds up no report of the others", async (t) => {
+  const { threads, port } = await start(t, 2);
+  const [victim, other] = [connection(t, port), connection(t, port)];
+  await Promise.all([victim(), other()]);
+  assert.deepEqual(await threads.reports(), [1, 1]);
+  const attack = assert.rejects(victim("/spin"));
+  // Its last report remains, until it is ended.
+  assert.deepEqual(await threads.reports(), [1, 1]);
+  await attack;
 });
 
 test("a close lets open requests end, and cuts off the rest after the grace", async (t) => {

@@ -55,6 +55,7 @@ export class FrontTwin {
       observer: deps.observer,
       wake: () => later(() => front.woken()),
       atTurnsEnd: later,
+      nextTurn: later,
       broken: (error) => broken(error, "member"),
     });
     const methods = methodPaths(services);
@@ -65,6 +66,7 @@ export class FrontTwin {
         clock,
         wake: () => later(() => this.served.woken()),
         atTurnsEnd: later,
+        nextTurn: later,
         broken: (error) => broken(error, "front-end"),
       },
     );

@@ -88,7 +88,7 @@ export function prometheusExposition(metrics: MetricRegistry): {
     text: async () => {
       loading ??= load();
       const registry = await loading;
-      metrics.refresh();
+      await metrics.refresh();
       return registry.metrics();
     },
   };

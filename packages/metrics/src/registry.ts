@@ -133,7 +133,7 @@ export interface MetricEntry {
 /** The metrics of one member, each declared once with its name and help. */
 export class MetricRegistry {
   readonly entries: MetricEntry[] = [];
-  readonly #beforeScrape: (() => void)[] = [];
+  readonly #beforeScrape: (() => void | Promise<void>)[] = [];
 
   counter(name: string, help: string): Counter {
     return this.#add(name, help, "counter", new Counter());
@@ -176,15 +176,15 @@ export class MetricRegistry {
 
   /**
    * Has `refresh` called before each scrape: for values that are read together, and for label sets
-   * that come and go.
+   * that come and go. A scrape waits for what it returns, which must not reject.
    */
-  onScrape(refresh: () => void): void {
+  onScrape(refresh: () => void | Promise<void>): void {
     this.#beforeScrape.push(refresh);
   }
 
   /** Brings what is read at a scrape up to date. */
-  refresh(): void {
-    for (const refresh of this.#beforeScrape) refresh();
+  async refresh(): Promise<void> {
+    await Promise.all(this.#beforeScrape.map((refresh) => refresh()));
   }
 
   #add<M extends MetricEntry["metric"]>(

@@ -123,9 +123,11 @@ export async function clientPort(
   );
   if (clientTls !== undefined)
     resources.onRelease(clientTls.onChange(() => threads.set(clientTls.current)));
-  portMetrics(registry, () => {
-    const reports = threads.reports() as readonly PortReport[];
-    return sumOf([...reports, local.report(), ...(past === undefined ? [] : [past])]);
+  let report = local.report();
+  portMetrics(registry, () => report);
+  registry.onScrape(async () => {
+    const reports = (await threads.reports()) as readonly PortReport[];
+    report = sumOf([...reports, local.report(), ...(past === undefined ? [] : [past])]);
   });
   frontMetrics(registry, threads);
   await threads.start();

@@ -102,7 +102,7 @@ class RecordPieces implements PieceSource {
   #take(): Uint8Array | undefined {
     if (this.#at === this.#full.length)
       return this.#place < this.#used ? this.#part[this.#place++] : undefined;
-    const piece = this.#full[this.#at][this.#place++];
+    const piece = this.#full[this.#at]?.[this.#place++];
     if (this.#place === PART_PIECES) {
       // What was sent is not kept.
       this.#full[this.#at++] = NO_PIECES;
@@ -208,13 +208,13 @@ class JoinedPieces implements PieceSource {
   }
 
   next(): Uint8Array | undefined {
-    for (; this.#at < this.#parts.length; this.#at++) {
+    for (;;) {
       const part = this.#parts[this.#at];
-      if (part instanceof Uint8Array) return this.#parts[this.#at++] as Uint8Array;
-      const piece = part.next();
+      if (part === undefined) return undefined;
+      const piece = part instanceof Uint8Array ? part : part.next();
+      if (piece === part || piece === undefined) this.#at++;
       if (piece !== undefined) return piece;
     }
-    return undefined;
   }
 }
 
@@ -244,4 +244,26 @@ export function encodeReadTxn(
     parts.push(prefix(RESPONSES_TAG, inner.length + range.sizeBytes), inner, range);
   }
   return new JoinedPieces(parts);
+}
+
+/** RangeResponse.count of 1. */
+const COUNT_ONE: Uint8Array = Uint8Array.of(0x20, 1);
+
+/** The responses to reads of one key. */
+export class GetAnswers {
+  /** Tag and length of the last record: those of one length follow each other often. */
+  #prefix: Uint8Array = EMPTY;
+  #prefixedBytes = -1;
+
+  /** @param header the field `header` of the response, whose own is passed over */
+  of(header: Uint8Array, { kvs, more, count }: RangeResponse): UnaryResponse {
+    const [record] = kvs;
+    if (record === undefined || count !== 1 || more)
+      return [header, RangeResponse.encode({ kvs, more, count })];
+    if (record.length !== this.#prefixedBytes) {
+      this.#prefix = prefix(KVS_TAG, record.length);
+      this.#prefixedBytes = record.length;
+    }
+    return [header, this.#prefix, record, COUNT_ONE];
+  }
 }

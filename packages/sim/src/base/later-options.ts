@@ -24,9 +24,13 @@ export function drawLater(seed: number, theme: Theme, network: boolean) {
     smallSteps: belowOf("short steps", 4) === 0,
     longDeafness: belowOf("long deafness", 2) === 0,
     logStalls: belowOf("log stalls", 3) === 0,
-    // By --set alone: a run with front-ends is another one than the seed's without.
-    frontMs: 0,
+    frontMs: drawFrontEnds(seed),
   };
+}
+
+function drawFrontEnds(seed: number): number {
+  const random = new SeededRandom(BigInt(seed)).fork("front-ends");
+  return random.below(8) === 0 ? [1, 10, 50][random.below(3)] : 0;
 }
 
 function drawOperations(seed: number) {
