@@ -272,14 +272,11 @@ export const MEMBER_BUGS: Readonly<Record<string, CatalogueBug>> = {
   },
   "a read joins a round of reads that was asked before it": {
     at: "member/src/loop/reads.ts#Reads.wait",
-    find: "this.#arrived.push($waiter);",
+    find: "const $waiting = (this.#arrived ??= this.#begin());",
     put: `
       const asked = [...this.#rounds.values()].at(-1);
-      if (asked !== undefined && asked.index === undefined) {
-        asked.waiters.push($waiter);
-        return;
-      }
-      this.#arrived.push($waiter);`,
+      const isOpen = asked !== undefined && asked.index === undefined;
+      const $waiting = isOpen ? asked.waiting : (this.#arrived ??= this.#begin());`,
     tests: ["packages/member/test/read-rounds.test.ts"],
   },
   "a snapshot that is not ahead is refused without a response of Raft's": {
@@ -311,6 +308,41 @@ export const MEMBER_BUGS: Readonly<Record<string, CatalogueBug>> = {
     find: "$nowMs - this.#scarceSinceMs < COMPACTION_WAITS_MS",
     put: "$nowMs > 0",
     tests: ["packages/server/test/space.test.ts"],
+    sim: "no",
+  },
+  "a round of reads that was asked again is asked at each tick from then on": {
+    at: "member/src/loop/reads.ts#Reads.expire",
+    find: "$round.askedMs = $now;",
+    put: "",
+    tests: ["packages/member/test/read-rounds.test.ts"],
+    sim: "no",
+  },
+  "a request that Raft did not take counts as handed in": {
+    at: "member/src/loop/proposals.ts#Proposals.putBack",
+    find: "this.#handedIn(undefined, $ids);",
+    put: "",
+    tests: ["packages/member/test/waiting.test.ts"],
+    sim: "no",
+  },
+  "the time between compactions begins with the end of the last one": {
+    at: "member/src/space/auto-compactor.ts#AutoCompactor.#compact",
+    find: "this.#sinceMs = $start;",
+    put: "this.#sinceMs = this.#parts.clock.monotonicMs();",
+    tests: ["packages/member/test/auto-compactor.test.ts"],
+    sim: "no",
+  },
+  "a link is healthy a millisecond late": {
+    at: "member/src/membership/quorum-checks.ts#connectedCount",
+    find: "$active <= $since",
+    put: "$active < $since",
+    tests: ["packages/member/test/quorum-checks.test.ts"],
+    sim: "no",
+  },
+  "leadership is handed to the member that is furthest behind": {
+    at: "member/src/membership/leadership.ts#Leadership.handOver",
+    find: "$b.match - $a.match",
+    put: "$a.match - $b.match",
+    tests: ["packages/member/test/leadership.test.ts"],
     sim: "no",
   },
 };
