@@ -22,10 +22,7 @@ const NOT_HELD = [
   "raft",
   "rpc",
   "server",
-  "services",
   "store",
-  "transport",
-  "v2",
   "wal",
 ];
 

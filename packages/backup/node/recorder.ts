@@ -11,11 +11,12 @@
 import type { Client } from "@quorate/client";
 import { type Clock, type Disk, DiskError } from "@quorate/host";
 import { defined, idToHex } from "@quorate/proto";
+import { etcdFileRevision } from "@quorate/store";
 import { chainsOf, readCatalog } from "../src/catalog.ts";
 import { BackupError } from "../src/errors.ts";
 import { type FollowState, followState, leasesOfBase } from "../src/follow-state.ts";
+import { baseName } from "../src/format.ts";
 import { Journal } from "../src/journal.ts";
-import { type BaseDeps, type TakenBase, takeBase } from "./base.ts";
 import { type ClusterState, ClusterView } from "./cluster-view.ts";
 import { Duties, type DutyOptions } from "./duties.ts";
 import { CompactedAwayError, type FollowedRevision, Follower } from "./follower.ts";
@@ -326,4 +327,47 @@ function isRetryable(error: unknown): error is Error {
 /** A cluster that does not respond now may do so later; any other error ends the run. */
 function ignoreClientError(error: unknown): void {
   if (!(error instanceof Error) || error.name !== "ClientError") throw error;
+}
+
+interface TakenBase {
+  readonly path: string;
+  readonly revision: number;
+  /**
+   * Wall clock in ms, rounded up to a whole second, as in the file's name. The content is older.
+   */
+  readonly timeMs: number;
+  readonly sizeBytes: number;
+}
+
+interface BaseDeps {
+  readonly disk: Disk;
+  readonly clock: Clock;
+  /**
+   * Saves a snapshot of a member to a file, durably.
+   * @param stop gives up within one message of the member; the promise then rejects with its reason
+   * @returns the size in bytes; rejects with ClientError, or with an Error that names what is wrong
+   *   with the stream or the disk
+   */
+  saveSnapshot(path: string, stop: AbortSignal): Promise<number>;
+}
+
+/**
+ * Takes a base snapshot: the file appears under its final name whole and durable, or not at all.
+ *
+ * Takes a base into a backup's directory. Rejects as saveSnapshot does, with EtcdFileError,
+ * DiskError.
+ */
+async function takeBase(
+  { disk, clock, saveSnapshot }: BaseDeps,
+  dir: string,
+  stop: AbortSignal,
+): Promise<TakenBase> {
+  const incoming = `${dir}/incoming`;
+  const sizeBytes = await saveSnapshot(incoming, stop);
+  const timeMs = Math.ceil(clock.wallMs() / 1000) * 1000;
+  const revision = etcdFileRevision(disk, incoming);
+  const path = `${dir}/${baseName(revision, timeMs)}`;
+  disk.rename(incoming, path);
+  disk.syncDir(dir);
+  return { path, revision, timeMs, sizeBytes };
 }

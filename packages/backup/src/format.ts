@@ -33,16 +33,20 @@
  * off. A broken record that a later "synced" covers is damage.
  */
 import {
+  authpb,
+  concat,
   crc32c,
+  EMPTY,
+  fromUtf8,
   readBigU64BE,
   readU32BE,
   readU64BE,
+  toUtf8,
   writeBigU64BE,
   writeU32BE,
   writeU64BE,
 } from "@quorate/proto";
 import type { LaterUsers } from "@quorate/store";
-import { readUsersList, usersList } from "./users-list.ts";
 
 export const MAGIC = "QRMBKUP1";
 /** Bytes of length, checksum and kind of a record. */
@@ -294,4 +298,52 @@ export function decodeRecord(kind: number, payload: Uint8Array): BackupRecord {
     default:
       throw new RangeError(`a record has the unknown kind ${kind}: a newer version wrote it`);
   }
+}
+
+type Lists = Pick<LaterUsers, "users" | "roles">;
+
+const USER = 1;
+const ROLE = 2;
+const HEAD_BYTES = 5;
+
+/** The bytes of a list. */
+export function usersList({ users, roles }: Lists): Uint8Array {
+  const parts: Uint8Array[] = [];
+  const add = (kind: number, message: Uint8Array): void => {
+    const head = new Uint8Array(HEAD_BYTES);
+    head[0] = kind;
+    writeU32BE(head, message.length, 1);
+    parts.push(head, message.slice());
+  };
+  for (const [name, list] of users) {
+    const key = fromUtf8(name).slice();
+    add(USER, authpb.User.encode({ name: key, password: EMPTY, roles: [...list] }));
+  }
+  for (const [name, permissions] of roles) {
+    const key = fromUtf8(name).slice();
+    add(ROLE, authpb.Role.encode({ name: key, keyPermission: [...permissions] }));
+  }
+  return concat(parts);
+}
+
+/** Reads a list. @throws RangeError for one that is cut short, WireError */
+export function readUsersList(bytes: Uint8Array): Lists {
+  const users = new Map<string, readonly string[]>();
+  const roles = new Map<string, readonly authpb.Permission[]>();
+  for (let at = 0; at < bytes.length; ) {
+    const start = at + HEAD_BYTES;
+    if (start > bytes.length) throw new RangeError("a list of users is cut short");
+    const end = start + readU32BE(bytes, at + 1);
+    if (end > bytes.length) throw new RangeError("a list of users is cut short");
+    const message = bytes.slice(start, end);
+    if (bytes[at] === USER) {
+      const { name, roles: list } = authpb.User.decode(message);
+      users.set(toUtf8(name), list);
+    } else if (bytes[at] === ROLE) {
+      const { name, keyPermission } = authpb.Role.decode(message);
+      roles.set(toUtf8(name), keyPermission);
+    } else throw new RangeError(`${bytes[at]} is no kind of a user or a role`);
+    at = end;
+  }
+  return { users, roles };
 }

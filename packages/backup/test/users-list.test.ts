@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fromUtf8, WireError } from "@quorate/proto";
-import { readUsersList, usersList } from "../src/users-list.ts";
+import { readUsersList, usersList } from "../src/format.ts";
 
 const LISTS = {
   users: new Map<string, readonly string[]>([

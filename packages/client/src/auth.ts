@@ -1,44 +1,32 @@
 /** Calls about users, roles and whether the cluster asks for them: client.auth. */
 import { BYTES, check, checkOptions, INTEGER, TEXT } from "@quorate/host";
 import {
-  AuthDisableRequest,
   type AuthDisableResponse,
-  AuthEnableRequest,
   type AuthEnableResponse,
-  AuthRoleAddRequest,
   type AuthRoleAddResponse,
-  AuthRoleDeleteRequest,
   type AuthRoleDeleteResponse,
-  AuthRoleGetRequest,
   type AuthRoleGetResponse,
-  AuthRoleGrantPermissionRequest,
   type AuthRoleGrantPermissionResponse,
-  AuthRoleListRequest,
   type AuthRoleListResponse,
-  AuthRoleRevokePermissionRequest,
   type AuthRoleRevokePermissionResponse,
   AuthService,
-  AuthStatusRequest,
   type AuthStatusResponse,
-  AuthUserAddRequest,
   type AuthUserAddResponse,
-  AuthUserChangePasswordRequest,
   type AuthUserChangePasswordResponse,
-  AuthUserDeleteRequest,
   type AuthUserDeleteResponse,
-  AuthUserGetRequest,
   type AuthUserGetResponse,
-  AuthUserGrantRoleRequest,
   type AuthUserGrantRoleResponse,
-  AuthUserListRequest,
   type AuthUserListResponse,
-  AuthUserRevokeRoleRequest,
   type AuthUserRevokeRoleResponse,
   type authpb,
+  type MessageType,
+  type MethodDescriptor,
 } from "@quorate/proto";
 import type { Caller } from "./caller.ts";
 
 const { methods } = AuthService;
+
+type Method<T> = MethodDescriptor & { readonly responseType: MessageType<T> };
 
 export class Auth {
   readonly #caller: Caller;
@@ -50,43 +38,39 @@ export class Auth {
 
   /** Has the cluster ask for users from now on; there has to be a user root with the role root. */
   enable(): Promise<AuthEnableResponse> {
-    return this.#caller.call(methods.AuthEnable, AuthEnableRequest.create(), false);
+    return this.#write(methods.AuthEnable);
   }
 
   disable(): Promise<AuthDisableResponse> {
-    return this.#caller.call(methods.AuthDisable, AuthDisableRequest.create(), false);
+    return this.#write(methods.AuthDisable);
   }
 
   /** Whether the cluster asks for users. */
   status(): Promise<AuthStatusResponse> {
-    return this.#caller.call(methods.AuthStatus, AuthStatusRequest.create(), true);
+    return this.#read(methods.AuthStatus);
   }
 
   /** Adds a user; without a password it can only come with a certificate of its name. */
   async userAdd(name: string, password: string | undefined): Promise<AuthUserAddResponse> {
     check("userAdd", "name", name, TEXT);
     if (password !== undefined) check("userAdd", "password", password, TEXT);
-    const request = AuthUserAddRequest.create({
-      name,
-      password: password ?? "",
-      options: { noPassword: password === undefined },
-    });
-    return this.#caller.call(methods.UserAdd, request, false);
+    const options = { noPassword: password === undefined };
+    return this.#write(methods.UserAdd, { name, password: password ?? "", options });
   }
 
   async userDelete(name: string): Promise<AuthUserDeleteResponse> {
     check("userDelete", "name", name, TEXT);
-    return this.#caller.call(methods.UserDelete, AuthUserDeleteRequest.create({ name }), false);
+    return this.#write(methods.UserDelete, { name });
   }
 
   /** The roles of a user. */
   async userGet(name: string): Promise<AuthUserGetResponse> {
     check("userGet", "name", name, TEXT);
-    return this.#caller.call(methods.UserGet, AuthUserGetRequest.create({ name }), true);
+    return this.#read(methods.UserGet, { name });
   }
 
   userList(): Promise<AuthUserListResponse> {
-    return this.#caller.call(methods.UserList, AuthUserListRequest.create(), true);
+    return this.#read(methods.UserList);
   }
 
   async userChangePassword(
@@ -95,51 +79,39 @@ export class Auth {
   ): Promise<AuthUserChangePasswordResponse> {
     check("userChangePassword", "name", name, TEXT);
     check("userChangePassword", "password", password, TEXT);
-    return this.#caller.call(
-      methods.UserChangePassword,
-      AuthUserChangePasswordRequest.create({ name, password }),
-      false,
-    );
+    return this.#write(methods.UserChangePassword, { name, password });
   }
 
   async userGrantRole(user: string, role: string): Promise<AuthUserGrantRoleResponse> {
     check("userGrantRole", "user", user, TEXT);
     check("userGrantRole", "role", role, TEXT);
-    return this.#caller.call(
-      methods.UserGrantRole,
-      AuthUserGrantRoleRequest.create({ user, role }),
-      false,
-    );
+    return this.#write(methods.UserGrantRole, { user, role });
   }
 
   async userRevokeRole(name: string, role: string): Promise<AuthUserRevokeRoleResponse> {
     check("userRevokeRole", "name", name, TEXT);
     check("userRevokeRole", "role", role, TEXT);
-    return this.#caller.call(
-      methods.UserRevokeRole,
-      AuthUserRevokeRoleRequest.create({ name, role }),
-      false,
-    );
+    return this.#write(methods.UserRevokeRole, { name, role });
   }
 
   async roleAdd(name: string): Promise<AuthRoleAddResponse> {
     check("roleAdd", "name", name, TEXT);
-    return this.#caller.call(methods.RoleAdd, AuthRoleAddRequest.create({ name }), false);
+    return this.#write(methods.RoleAdd, { name });
   }
 
   async roleDelete(role: string): Promise<AuthRoleDeleteResponse> {
     check("roleDelete", "role", role, TEXT);
-    return this.#caller.call(methods.RoleDelete, AuthRoleDeleteRequest.create({ role }), false);
+    return this.#write(methods.RoleDelete, { role });
   }
 
   /** What a role may read and write. */
   async roleGet(role: string): Promise<AuthRoleGetResponse> {
     check("roleGet", "role", role, TEXT);
-    return this.#caller.call(methods.RoleGet, AuthRoleGetRequest.create({ role }), true);
+    return this.#read(methods.RoleGet, { role });
   }
 
   roleList(): Promise<AuthRoleListResponse> {
-    return this.#caller.call(methods.RoleList, AuthRoleListRequest.create(), true);
+    return this.#read(methods.RoleList);
   }
 
   /**
@@ -152,11 +124,7 @@ export class Auth {
   ): Promise<AuthRoleGrantPermissionResponse> {
     check("roleGrantPermission", "name", name, TEXT);
     checkOptions("roleGrantPermission", perm, { permType: INTEGER, key: BYTES, rangeEnd: BYTES });
-    return this.#caller.call(
-      methods.RoleGrantPermission,
-      AuthRoleGrantPermissionRequest.create({ name, perm }),
-      false,
-    );
+    return this.#write(methods.RoleGrantPermission, { name, perm });
   }
 
   /** Takes back what was granted for exactly this key or range. */
@@ -168,7 +136,15 @@ export class Auth {
     check("roleRevokePermission", "role", role, TEXT);
     check("roleRevokePermission", "key", key, BYTES);
     check("roleRevokePermission", "rangeEnd", rangeEnd, BYTES);
-    const request = AuthRoleRevokePermissionRequest.create({ role, key, rangeEnd });
-    return this.#caller.call(methods.RoleRevokePermission, request, false);
+    return this.#write(methods.RoleRevokePermission, { role, key, rangeEnd });
+  }
+
+  #read<T>(method: Method<T>, fields: object = {}): Promise<T> {
+    return this.#caller.call(method, method.requestType.create(fields), true);
+  }
+
+  /** Not repeated after an error that leaves open whether it was done. */
+  #write<T>(method: Method<T>, fields: object = {}): Promise<T> {
+    return this.#caller.call(method, method.requestType.create(fields), false);
   }
 }

@@ -38,6 +38,7 @@ import {
   DowngradeRequest,
   DowngradeRequest_DowngradeAction,
   type DowngradeResponse,
+  defined,
   HashKVRequest,
   type HashKVResponse,
   KVService,
@@ -94,6 +95,10 @@ import { isStaleToken } from "./resume.ts";
 import { Session } from "./session.ts";
 import { ClientStream, type StreamMethod } from "./stream.ts";
 import { Watch, type WatchOptions } from "./watch.ts";
+
+const { MemberAdd, MemberList, MemberPromote, MemberRemove, MemberUpdate } = ClusterService.methods;
+const { Alarm, Defragment, Downgrade, HashKV, MoveLeader, Snapshot, Status } =
+  MaintenanceService.methods;
 
 /** A user, whose password is read at each login (it may be a getter), or a token. */
 export type Credentials =
@@ -173,7 +178,7 @@ export class Client implements Caller {
     check("downgrade", "action", action, oneOf(Object.keys(downgradeActions)));
     check("downgrade", "version", version, TEXT);
     const request = DowngradeRequest.create({ action: downgradeActions[action], version });
-    return this.call(MaintenanceService.methods.Downgrade, request, false);
+    return this.call(Downgrade, request, false);
   }
 
   /** The key, or the keys of a range, with their values. */
@@ -220,11 +225,8 @@ export class Client implements Caller {
   /** The members of the cluster; with `linearizable: false`, as one member knows them. */
   async memberList(options: { linearizable?: boolean } = {}): Promise<MemberListResponse> {
     checkOptions("memberList", options, { linearizable: FLAG });
-    return this.call(
-      ClusterService.methods.MemberList,
-      MemberListRequest.create({ linearizable: options.linearizable ?? true }),
-      true,
-    );
+    const request = MemberListRequest.create({ linearizable: options.linearizable ?? true });
+    return this.call(MemberList, request, true);
   }
 
   /** Adds a member; start it with --initial-cluster-state existing. */
@@ -238,48 +240,33 @@ export class Client implements Caller {
       peerURLs: [...peerURLs],
       isLearner: options.isLearner ?? false,
     });
-    return this.call(ClusterService.methods.MemberAdd, request, false);
+    return this.call(MemberAdd, request, false);
   }
 
   async memberRemove(id: bigint): Promise<MemberRemoveResponse> {
     check("memberRemove", "id", id, MEMBER_ID);
-    return this.call(
-      ClusterService.methods.MemberRemove,
-      MemberRemoveRequest.create({ ID: id }),
-      false,
-    );
+    return this.call(MemberRemove, MemberRemoveRequest.create({ ID: id }), false);
   }
 
   /** Replaces the peer URLs of a member. */
   async memberUpdate(id: bigint, peerURLs: readonly string[]): Promise<MemberUpdateResponse> {
     check("memberUpdate", "id", id, MEMBER_ID);
     check("memberUpdate", "peerURLs", peerURLs, TEXTS);
-    return this.call(
-      ClusterService.methods.MemberUpdate,
-      MemberUpdateRequest.create({ ID: id, peerURLs: [...peerURLs] }),
-      false,
-    );
+    const request = MemberUpdateRequest.create({ ID: id, peerURLs: [...peerURLs] });
+    return this.call(MemberUpdate, request, false);
   }
 
   /** Makes a learner a voter, once it has caught up. */
   async memberPromote(id: bigint): Promise<MemberPromoteResponse> {
     check("memberPromote", "id", id, MEMBER_ID);
-    return this.call(
-      ClusterService.methods.MemberPromote,
-      MemberPromoteRequest.create({ ID: id }),
-      false,
-    );
+    return this.call(MemberPromote, MemberPromoteRequest.create({ ID: id }), false);
   }
 
   /** Transfers leadership to a voter; `endpoint` must be the leader's. */
   async moveLeader(endpoint: string, targetID: bigint): Promise<MoveLeaderResponse> {
     check("moveLeader", "endpoint", endpoint, TEXT);
     check("moveLeader", "targetID", targetID, MEMBER_ID);
-    return this.#at(
-      endpoint,
-      MaintenanceService.methods.MoveLeader,
-      MoveLeaderRequest.create({ targetID }),
-    );
+    return this.#at(endpoint, MoveLeader, MoveLeaderRequest.create({ targetID }));
   }
 
   /**
@@ -287,36 +274,32 @@ export class Client implements Caller {
    */
   async status(endpoint: string): Promise<StatusResponse> {
     check("status", "endpoint", endpoint, TEXT);
-    return this.#at(endpoint, MaintenanceService.methods.Status, StatusRequest.create());
+    return this.#at(endpoint, Status, StatusRequest.create());
   }
 
   /** The alarms that are raised in the cluster. */
   alarmList(): Promise<AlarmResponse> {
-    return this.call(MaintenanceService.methods.Alarm, AlarmRequest.create(), true);
+    return this.call(Alarm, AlarmRequest.create(), true);
   }
 
   /** Disarms an alarm of a member; returns the disarmed alarms. */
   async alarmDisarm(alarm: AlarmMember): Promise<AlarmResponse> {
     checkOptions("alarmDisarm", alarm, { memberID: MEMBER_ID, alarm: INTEGER });
     const request = AlarmRequest.create({ ...alarm, action: AlarmRequest_AlarmAction.DEACTIVATE });
-    return this.call(MaintenanceService.methods.Alarm, request, true);
+    return this.call(Alarm, request, true);
   }
 
   /** Makes the member at `endpoint` rewrite its files to release unused space. */
   async defragment(endpoint: string): Promise<DefragmentResponse> {
     check("defragment", "endpoint", endpoint, TEXT);
-    return this.#at(endpoint, MaintenanceService.methods.Defragment, DefragmentRequest.create());
+    return this.#at(endpoint, Defragment, DefragmentRequest.create());
   }
 
   /** The hash of all keys and values up to `revision` (0 for now) at the member at `endpoint`. */
   async hashKv(endpoint: string, revision = 0): Promise<HashKVResponse> {
     check("hashKv", "endpoint", endpoint, TEXT);
     check("hashKv", "revision", revision, INTEGER);
-    return this.#at(
-      endpoint,
-      MaintenanceService.methods.HashKV,
-      HashKVRequest.create({ revision }),
-    );
+    return this.#at(endpoint, HashKV, HashKVRequest.create({ revision }));
   }
 
   /**
@@ -340,7 +323,7 @@ export class Client implements Caller {
    */
   async *snapshot(endpoint?: string): AsyncGenerator<SnapshotResponse, undefined> {
     if (endpoint !== undefined) check("snapshot", "endpoint", endpoint, TEXT);
-    const stream = await this.stream(MaintenanceService.methods.Snapshot, endpoint);
+    const stream = await this.stream(Snapshot, endpoint);
     stream.send(SnapshotRequest.create());
     stream.finish();
     yield* stream;
@@ -438,7 +421,7 @@ export class Client implements Caller {
   }
 
   async #fetchToken(): Promise<void> {
-    const request = AuthenticateRequest.encode(this.#user!);
+    const request = AuthenticateRequest.encode(defined(this.#user, "the user"));
     const path = AuthService.methods.Authenticate.path;
     try {
       const response = await this.#failover.call({

@@ -237,13 +237,14 @@ function compare(
   call: string,
   key: Bytes,
   comparison: Comparison,
-  target: number,
+  target: keyof typeof Compare_CompareTarget,
   targetUnion: Compare["targetUnion"],
-  options: RangeOptions,
+  options: RangeOptions = {},
 ): Compare {
   check(call, "comparison", comparison, COMPARISON);
   checkOptions(call, options, RANGE_SHAPE);
-  return { result: results[comparison], target, targetUnion, ...keyRange(call, key, options) };
+  const [result, code] = [results[comparison], Compare_CompareTarget[target]];
+  return { result, target: code, targetUnion, ...keyRange(call, key, options) };
 }
 
 /** How often the key was changed since it was created; 0 for a key that is not there. */
@@ -251,17 +252,11 @@ export function compareVersion(
   key: Bytes,
   comparison: Comparison,
   version: number,
-  options: RangeOptions = {},
+  options?: RangeOptions,
 ): Compare {
   check("compareVersion", "version", version, INTEGER);
-  return compare(
-    "compareVersion",
-    key,
-    comparison,
-    Compare_CompareTarget.VERSION,
-    { case: "version", value: version },
-    options,
-  );
+  const wanted = { case: "version", value: version } as const;
+  return compare("compareVersion", key, comparison, "VERSION", wanted, options);
 }
 
 /** The revision that created the key; 0 for a key that is not there. */
@@ -269,17 +264,11 @@ export function compareCreateRevision(
   key: Bytes,
   comparison: Comparison,
   revision: number,
-  options: RangeOptions = {},
+  options?: RangeOptions,
 ): Compare {
   check("compareCreateRevision", "revision", revision, INTEGER);
-  return compare(
-    "compareCreateRevision",
-    key,
-    comparison,
-    Compare_CompareTarget.CREATE,
-    { case: "createRevision", value: revision },
-    options,
-  );
+  const wanted = { case: "createRevision", value: revision } as const;
+  return compare("compareCreateRevision", key, comparison, "CREATE", wanted, options);
 }
 
 /** The revision that changed the key last; 0 for a key that is not there. */
@@ -287,33 +276,21 @@ export function compareModRevision(
   key: Bytes,
   comparison: Comparison,
   revision: number,
-  options: RangeOptions = {},
+  options?: RangeOptions,
 ): Compare {
   check("compareModRevision", "revision", revision, INTEGER);
-  return compare(
-    "compareModRevision",
-    key,
-    comparison,
-    Compare_CompareTarget.MOD,
-    { case: "modRevision", value: revision },
-    options,
-  );
+  const wanted = { case: "modRevision", value: revision } as const;
+  return compare("compareModRevision", key, comparison, "MOD", wanted, options);
 }
 
 export function compareValue(
   key: Bytes,
   comparison: Comparison,
   value: Bytes,
-  options: RangeOptions = {},
+  options?: RangeOptions,
 ): Compare {
-  return compare(
-    "compareValue",
-    key,
-    comparison,
-    Compare_CompareTarget.VALUE,
-    { case: "value", value: toBytes("compareValue", "value", value) },
-    options,
-  );
+  const wanted = { case: "value", value: toBytes("compareValue", "value", value) } as const;
+  return compare("compareValue", key, comparison, "VALUE", wanted, options);
 }
 
 /** The lease that the key is attached to; 0n for none. */
@@ -321,17 +298,11 @@ export function compareLease(
   key: Bytes,
   comparison: Comparison,
   lease: bigint,
-  options: RangeOptions = {},
+  options?: RangeOptions,
 ): Compare {
   check("compareLease", "lease", lease, ID);
-  return compare(
-    "compareLease",
-    key,
-    comparison,
-    Compare_CompareTarget.LEASE,
-    { case: "lease", value: lease },
-    options,
-  );
+  const wanted = { case: "lease", value: lease } as const;
+  return compare("compareLease", key, comparison, "LEASE", wanted, options);
 }
 
 export function opGet(key: Bytes, options: GetOptions = {}): RequestOp {

@@ -14,8 +14,7 @@ import { FakeIo } from "@quorate/cli/testing";
 import { levelKeyspaces } from "@quorate/host/node";
 import fc from "fast-check";
 import type { BucketRecord, BucketSource } from "../src/dump/bucket-source.ts";
-import { decodedText } from "../src/dump/record-text.ts";
-import { reversedRecords } from "../src/dump/reversed.ts";
+import { decodedText, reversedRecords } from "../src/dump/db.ts";
 import { quorateutl } from "../src/quorateutl.ts";
 
 const scratch = mkdtempSync(join(tmpdir(), "quorate-dump-db-"));

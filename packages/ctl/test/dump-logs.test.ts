@@ -13,9 +13,9 @@ import { FakeIo } from "@quorate/cli/testing";
 import { ManualClock, MemoryDisk } from "@quorate/host/testing";
 import { fromUtf8, InternalRaftRequest, PutRequest, WireError } from "@quorate/proto";
 import { Wal } from "@quorate/wal";
+import { rawLines } from "../src/dump/logs.ts";
 import { LineOutput, MAX_HELD_CHARS } from "../src/dump/output.ts";
 import { protoText, quoted } from "../src/dump/proto-text.ts";
-import { rawLines } from "../src/dump/raw-logs.ts";
 import { quorateutl } from "../src/quorateutl.ts";
 
 const fixture = join(import.meta.dirname, "fixtures/etcd-3.7-log");

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Io } from "@quorate/cli";
-import { MAX_PASSWORD_FILE_BYTES, passwordFile } from "../src/connect/password-file.ts";
+import { MAX_PASSWORD_FILE_BYTES, passwordFile } from "../src/connect/globals.ts";
 
 function world() {
   const files = new Map<string, string>();

@@ -10,8 +10,7 @@ import { MemberListResponse, ResponseHeader } from "@quorate/proto";
 import { adviceFor } from "../src/connect/advice.ts";
 import { asExit } from "../src/connect/failed-call.ts";
 import { memberListForm } from "../src/printers/member-forms.ts";
-import { layOut } from "../src/printers/page.ts";
-import { Printer } from "../src/printers/printer.ts";
+import { layOut, Printer } from "../src/printers/printer.ts";
 import { quoratectl } from "../src/quoratectl.ts";
 
 const table = {

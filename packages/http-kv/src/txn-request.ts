@@ -12,6 +12,7 @@ import {
   Compare_CompareResult,
   Compare_CompareTarget,
   DeleteRangeRequest,
+  defined,
   EMPTY,
   errorOf,
   fromBase64,
@@ -195,15 +196,15 @@ function targetOf(target: string, fields: Fields): Pick<Compare, "target" | "tar
     case "lease":
       return { target: LEASE, targetUnion: { case: "lease", value: fields.lease("lease") } };
     case "mod_revision": {
-      const value = fields.integer("mod_revision")!;
+      const value = defined(fields.integer("mod_revision"), "the revision");
       return { target: MOD, targetUnion: { case: "modRevision", value } };
     }
     case "create_revision": {
-      const value = fields.integer("create_revision")!;
+      const value = defined(fields.integer("create_revision"), "the revision");
       return { target: CREATE, targetUnion: { case: "createRevision", value } };
     }
     default: {
-      const value = fields.integer("version")!;
+      const value = defined(fields.integer("version"), "the version");
       return { target: VERSION, targetUnion: { case: "version", value } };
     }
   }

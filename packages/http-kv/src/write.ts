@@ -10,6 +10,7 @@
  */
 import {
   type Compare,
+  defined,
   KeyValue,
   KVService,
   LeaseService,
@@ -131,7 +132,7 @@ async function putWith(
     getWithoutValue(key),
   ];
   const { responses, revision } = await conditional(calls, caller, { key, conditions, ops });
-  const kv = pairOf(responses[1])!;
+  const kv = defined(pairOf(responses[1]), "the pair");
   const status = kv.version === 1 ? 201 : 204;
   exchange.respond(status, { ...headers, ...pairHeaders(kv, revision) });
 }

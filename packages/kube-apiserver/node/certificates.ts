@@ -20,9 +20,9 @@ import {
   issueCertificate,
   makeAuthority,
   type Pair,
-} from "./x509/issue.ts";
+} from "./issue-certificates.ts";
 
-export type { Pair } from "./x509/issue.ts";
+export type { Pair } from "./issue-certificates.ts";
 
 const DAY_MS = 24 * 3_600_000;
 const CA_VALID_MS = 10 * 365 * DAY_MS;

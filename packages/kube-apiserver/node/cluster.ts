@@ -21,7 +21,7 @@ import {
   type ClusterWrite,
   type ClusterWriteOptions,
 } from "@quorate/kube-storage";
-import { Event, Event_EventType, GrpcCode, KeyValue } from "@quorate/proto";
+import { defined, Event, Event_EventType, GrpcCode, KeyValue } from "@quorate/proto";
 
 /** Errors of reads, which are safe to repeat; a write may have happened, so its error stays. */
 function readError(error: unknown): unknown {
@@ -158,7 +158,7 @@ function eventOf(bytes: Uint8Array): ClusterEvent {
   const { type, kv, prevKv } = Event.decode(bytes);
   return {
     type: type === Event_EventType.DELETE ? "delete" : "put",
-    record: KeyValue.decode(kv!),
+    record: KeyValue.decode(defined(kv, "the record")),
     previous: prevKv === undefined ? undefined : KeyValue.decode(prevKv),
   };
 }

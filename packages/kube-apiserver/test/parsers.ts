@@ -184,14 +184,6 @@ export const LISTED: readonly Listed[] = [
     BODY_BYTES,
   ),
   listed(
-    "kube-apiserver/node/x509/der",
-    "DER",
-    ({ elementsOf }) =>
-      (text) =>
-        elementsOf(latin1(text)),
-    BODY_BYTES,
-  ),
-  listed(
     "kube-apiserver/src/audit/auditor",
     "Authorization in the audit log",
     ({ attemptedMethods }) =>
@@ -312,5 +304,5 @@ export const LEFT_OUT: Readonly<Record<string, string>> = {
   "packages/kube-apiserver/node/metrics-page.ts": "escapes of single characters in labels",
   "packages/kube-apiserver/node/version.ts": "the version of the source",
   "packages/kube-apiserver/node/webhook-caller.ts": "addresses of configurations, by URL",
-  "packages/kube-apiserver/node/x509/issue.ts": "certificates that are made here",
+  "packages/kube-apiserver/node/issue-certificates.ts": "certificates that are made here",
 };

@@ -9,10 +9,10 @@ export {
   MAX_CACHED_TOKENS,
   MAX_RUNNING_VERIFICATIONS,
   MAX_TOKEN_BYTES,
+  TokenCache,
   VerifyOnlyError,
 } from "../src/identity/jwt/jwt-tokens.ts";
 export { ETCD_CLAIMS } from "../src/identity/jwt/settings.ts";
-export { TokenCache } from "../src/identity/jwt/token-cache.ts";
 export {
   ADDRESS_FAILURES,
   KEPT_GUESSES,
@@ -20,15 +20,13 @@ export {
   USER_FAILURES,
 } from "../src/identity/login-limits.ts";
 export {
+  MAX_SHOWN_PASSWORDS,
   MAX_WAITING_HASHES,
   MAX_WAITING_HASHES_OF_ONE_CLIENT,
   Passwords,
-} from "../src/identity/passwords.ts";
-export {
-  MAX_SHOWN_PASSWORDS,
   SHOWN_PASSWORD_MS,
   ShownPasswords,
-} from "../src/identity/shown-passwords.ts";
+} from "../src/identity/passwords.ts";
 export {
   indexOfToken,
   MAX_TOKENS,
@@ -60,7 +58,7 @@ export {
 } from "../src/slow-disk.ts";
 export { AutoCompactor } from "../src/space/auto-compactor.ts";
 export { Compactor } from "../src/space/compactor.ts";
-export { Defragmenter } from "../src/space/defragmenter.ts";
+export { Defragmenter } from "../src/space/space.ts";
 export { WatchEvent } from "../src/watch/event.ts";
 export type { WatchLimits } from "../src/watch/limits.ts";
 export { RecentEvents } from "../src/watch/recent-events.ts";

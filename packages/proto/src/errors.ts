@@ -11,207 +11,109 @@ export interface ErrorSpec {
   readonly text: string;
 }
 
+/** Errors of one code. @param texts by name, without what all begin with */
+function errorsOf<Name extends string>(
+  grpcCode: GrpcCode,
+  texts: Readonly<Record<Name, string>>,
+): Readonly<Record<Name, ErrorSpec>> {
+  const specs = Object.entries<string>(texts).map(([name, text]) => [
+    name,
+    { grpcCode, text: `etcdserver: ${text}` },
+  ]);
+  return Object.fromEntries(specs);
+}
+
 /**
  * Every error of etcd's API by name. The keys are the closed set ErrorName: a table over it is
  * complete or does not compile.
  */
 export const ERRORS = {
-  EmptyKey: { grpcCode: GrpcCode.InvalidArgument, text: "etcdserver: key is not provided" },
-  KeyNotFound: { grpcCode: GrpcCode.InvalidArgument, text: "etcdserver: key not found" },
-  ValueProvided: { grpcCode: GrpcCode.InvalidArgument, text: "etcdserver: value is provided" },
-  LeaseProvided: { grpcCode: GrpcCode.InvalidArgument, text: "etcdserver: lease is provided" },
-  TooManyOps: {
-    grpcCode: GrpcCode.InvalidArgument,
-    text: "etcdserver: too many operations in txn request",
-  },
-  DuplicateKey: {
-    grpcCode: GrpcCode.InvalidArgument,
-    text: "etcdserver: duplicate key given in txn request",
-  },
-  InvalidClientAPIVersion: {
-    grpcCode: GrpcCode.InvalidArgument,
-    text: "etcdserver: invalid client api version",
-  },
-  InvalidSortOption: {
-    grpcCode: GrpcCode.InvalidArgument,
-    text: "etcdserver: invalid sort option",
-  },
-  Compacted: {
-    grpcCode: GrpcCode.OutOfRange,
-    text: "etcdserver: mvcc: required revision has been compacted",
-  },
-  FutureRev: {
-    grpcCode: GrpcCode.OutOfRange,
-    text: "etcdserver: mvcc: required revision is a future revision",
-  },
-  NoSpace: {
-    grpcCode: GrpcCode.ResourceExhausted,
-    text: "etcdserver: mvcc: database space exceeded",
-  },
-  LeaseNotFound: { grpcCode: GrpcCode.NotFound, text: "etcdserver: requested lease not found" },
-  LeaseExist: {
-    grpcCode: GrpcCode.FailedPrecondition,
-    text: "etcdserver: lease already exists",
-  },
-  LeaseTTLTooLarge: { grpcCode: GrpcCode.OutOfRange, text: "etcdserver: too large lease TTL" },
-  WatchCanceled: { grpcCode: GrpcCode.Canceled, text: "etcdserver: watch canceled" },
-  MemberExist: {
-    grpcCode: GrpcCode.FailedPrecondition,
-    text: "etcdserver: member ID already exist",
-  },
-  PeerURLExist: {
-    grpcCode: GrpcCode.FailedPrecondition,
-    text: "etcdserver: Peer URLs already exists",
-  },
-  MemberNotEnoughStarted: {
-    grpcCode: GrpcCode.FailedPrecondition,
-    text: "etcdserver: re-configuration failed due to not enough started members",
-  },
-  MemberBadURLs: {
-    grpcCode: GrpcCode.InvalidArgument,
-    text: "etcdserver: given member URLs are invalid",
-  },
-  MemberNotFound: { grpcCode: GrpcCode.NotFound, text: "etcdserver: member not found" },
-  MemberNotLearner: {
-    grpcCode: GrpcCode.FailedPrecondition,
-    text: "etcdserver: can only promote a learner member",
-  },
-  MemberLearnerNotReady: {
-    grpcCode: GrpcCode.FailedPrecondition,
-    text: "etcdserver: can only promote a learner member which is in sync with leader",
-  },
-  TooManyLearners: {
-    grpcCode: GrpcCode.FailedPrecondition,
-    text: "etcdserver: too many learner members in cluster",
-  },
-  ClusterIDMismatch: {
-    grpcCode: GrpcCode.FailedPrecondition,
-    text: "etcdserver: cluster ID mismatch",
-  },
-  RequestTooLarge: {
-    grpcCode: GrpcCode.InvalidArgument,
-    text: "etcdserver: request is too large",
-  },
-  TooManyRequests: {
-    grpcCode: GrpcCode.ResourceExhausted,
-    text: "etcdserver: too many requests",
-  },
-  RootUserNotExist: {
-    grpcCode: GrpcCode.FailedPrecondition,
-    text: "etcdserver: root user does not exist",
-  },
-  RootRoleNotExist: {
-    grpcCode: GrpcCode.FailedPrecondition,
-    text: "etcdserver: root user does not have root role",
-  },
-  UserAlreadyExist: {
-    grpcCode: GrpcCode.FailedPrecondition,
-    text: "etcdserver: user name already exists",
-  },
-  UserEmpty: { grpcCode: GrpcCode.InvalidArgument, text: "etcdserver: user name is empty" },
-  UserNotFound: {
-    grpcCode: GrpcCode.FailedPrecondition,
-    text: "etcdserver: user name not found",
-  },
-  RoleAlreadyExist: {
-    grpcCode: GrpcCode.FailedPrecondition,
-    text: "etcdserver: role name already exists",
-  },
-  RoleNotFound: {
-    grpcCode: GrpcCode.FailedPrecondition,
-    text: "etcdserver: role name not found",
-  },
-  RoleEmpty: { grpcCode: GrpcCode.InvalidArgument, text: "etcdserver: role name is empty" },
-  AuthFailed: {
-    grpcCode: GrpcCode.InvalidArgument,
-    text: "etcdserver: authentication failed, invalid user ID or password",
-  },
-  PermissionNotGiven: {
-    grpcCode: GrpcCode.InvalidArgument,
-    text: "etcdserver: permission not given",
-  },
-  PermissionDenied: {
-    grpcCode: GrpcCode.PermissionDenied,
-    text: "etcdserver: permission denied",
-  },
-  RoleNotGranted: {
-    grpcCode: GrpcCode.FailedPrecondition,
-    text: "etcdserver: role is not granted to the user",
-  },
-  PermissionNotGranted: {
-    grpcCode: GrpcCode.FailedPrecondition,
-    text: "etcdserver: permission is not granted to the role",
-  },
-  AuthNotEnabled: {
-    grpcCode: GrpcCode.FailedPrecondition,
-    text: "etcdserver: authentication is not enabled",
-  },
-  InvalidAuthToken: {
-    grpcCode: GrpcCode.Unauthenticated,
-    text: "etcdserver: invalid auth token",
-  },
-  InvalidAuthMgmt: {
-    grpcCode: GrpcCode.InvalidArgument,
-    text: "etcdserver: invalid auth management",
-  },
-  AuthOldRevision: {
-    grpcCode: GrpcCode.InvalidArgument,
-    text: "etcdserver: revision of auth store is old",
-  },
-  NoLeader: { grpcCode: GrpcCode.Unavailable, text: "etcdserver: no leader" },
-  NotLeader: { grpcCode: GrpcCode.FailedPrecondition, text: "etcdserver: not leader" },
-  LeaderChanged: { grpcCode: GrpcCode.Unavailable, text: "etcdserver: leader changed" },
-  NotCapable: { grpcCode: GrpcCode.FailedPrecondition, text: "etcdserver: not capable" },
-  Stopped: { grpcCode: GrpcCode.Unavailable, text: "etcdserver: server stopped" },
-  Timeout: { grpcCode: GrpcCode.Unavailable, text: "etcdserver: request timed out" },
-  TimeoutDueToLeaderFail: {
-    grpcCode: GrpcCode.Unavailable,
-    text: "etcdserver: request timed out, possibly due to previous leader failure",
-  },
-  TimeoutDueToConnectionLost: {
-    grpcCode: GrpcCode.Unavailable,
-    text: "etcdserver: request timed out, possibly due to connection lost",
-  },
-  TimeoutWaitAppliedIndex: {
-    grpcCode: GrpcCode.Unavailable,
-    text: "etcdserver: request timed out, waiting for the applied index took too long",
-  },
-  Unhealthy: { grpcCode: GrpcCode.Unavailable, text: "etcdserver: unhealthy cluster" },
-  Corrupt: { grpcCode: GrpcCode.DataLoss, text: "etcdserver: corrupt cluster" },
-  NotSupportedForLearner: {
-    grpcCode: GrpcCode.FailedPrecondition,
-    text: "etcdserver: rpc not supported for learner",
-  },
-  BadLeaderTransferee: {
-    grpcCode: GrpcCode.FailedPrecondition,
-    text: "etcdserver: bad leader transferee",
-  },
-  WrongDowngradeVersionFormat: {
-    grpcCode: GrpcCode.InvalidArgument,
-    text: "etcdserver: wrong downgrade target version format",
-  },
-  InvalidDowngradeTargetVersion: {
-    grpcCode: GrpcCode.InvalidArgument,
-    text: "etcdserver: invalid downgrade target version",
-  },
-  ClusterVersionUnavailable: {
-    grpcCode: GrpcCode.FailedPrecondition,
-    text: "etcdserver: cluster version not found during downgrade",
-  },
-  DowngradeInProcess: {
-    grpcCode: GrpcCode.FailedPrecondition,
-    text: "etcdserver: cluster has a downgrade job in progress",
-  },
-  NoInflightDowngrade: {
-    grpcCode: GrpcCode.FailedPrecondition,
-    text: "etcdserver: no inflight downgrade job",
-  },
-  Canceled: { grpcCode: GrpcCode.Canceled, text: "etcdserver: request canceled" },
-  DeadlineExceeded: {
-    grpcCode: GrpcCode.DeadlineExceeded,
-    text: "etcdserver: context deadline exceeded",
-  },
-} as const satisfies { readonly [name: string]: ErrorSpec };
+  ...errorsOf(GrpcCode.InvalidArgument, {
+    EmptyKey: "key is not provided",
+    KeyNotFound: "key not found",
+    ValueProvided: "value is provided",
+    LeaseProvided: "lease is provided",
+    TooManyOps: "too many operations in txn request",
+    DuplicateKey: "duplicate key given in txn request",
+    InvalidClientAPIVersion: "invalid client api version",
+    InvalidSortOption: "invalid sort option",
+    MemberBadURLs: "given member URLs are invalid",
+    RequestTooLarge: "request is too large",
+    UserEmpty: "user name is empty",
+    RoleEmpty: "role name is empty",
+    AuthFailed: "authentication failed, invalid user ID or password",
+    PermissionNotGiven: "permission not given",
+    InvalidAuthMgmt: "invalid auth management",
+    AuthOldRevision: "revision of auth store is old",
+    WrongDowngradeVersionFormat: "wrong downgrade target version format",
+    InvalidDowngradeTargetVersion: "invalid downgrade target version",
+  }),
+  ...errorsOf(GrpcCode.NotFound, {
+    LeaseNotFound: "requested lease not found",
+    MemberNotFound: "member not found",
+  }),
+  ...errorsOf(GrpcCode.FailedPrecondition, {
+    LeaseExist: "lease already exists",
+    MemberExist: "member ID already exist",
+    PeerURLExist: "Peer URLs already exists",
+    MemberNotEnoughStarted: "re-configuration failed due to not enough started members",
+    MemberNotLearner: "can only promote a learner member",
+    MemberLearnerNotReady: "can only promote a learner member which is in sync with leader",
+    TooManyLearners: "too many learner members in cluster",
+    ClusterIDMismatch: "cluster ID mismatch",
+    RootUserNotExist: "root user does not exist",
+    RootRoleNotExist: "root user does not have root role",
+    UserAlreadyExist: "user name already exists",
+    UserNotFound: "user name not found",
+    RoleAlreadyExist: "role name already exists",
+    RoleNotFound: "role name not found",
+    RoleNotGranted: "role is not granted to the user",
+    PermissionNotGranted: "permission is not granted to the role",
+    AuthNotEnabled: "authentication is not enabled",
+    NotLeader: "not leader",
+    NotCapable: "not capable",
+    NotSupportedForLearner: "rpc not supported for learner",
+    BadLeaderTransferee: "bad leader transferee",
+    ClusterVersionUnavailable: "cluster version not found during downgrade",
+    DowngradeInProcess: "cluster has a downgrade job in progress",
+    NoInflightDowngrade: "no inflight downgrade job",
+  }),
+  ...errorsOf(GrpcCode.OutOfRange, {
+    Compacted: "mvcc: required revision has been compacted",
+    FutureRev: "mvcc: required revision is a future revision",
+    LeaseTTLTooLarge: "too large lease TTL",
+  }),
+  ...errorsOf(GrpcCode.ResourceExhausted, {
+    NoSpace: "mvcc: database space exceeded",
+    TooManyRequests: "too many requests",
+  }),
+  ...errorsOf(GrpcCode.PermissionDenied, {
+    PermissionDenied: "permission denied",
+  }),
+  ...errorsOf(GrpcCode.Unauthenticated, {
+    InvalidAuthToken: "invalid auth token",
+  }),
+  ...errorsOf(GrpcCode.Unavailable, {
+    NoLeader: "no leader",
+    LeaderChanged: "leader changed",
+    Stopped: "server stopped",
+    Timeout: "request timed out",
+    TimeoutDueToLeaderFail: "request timed out, possibly due to previous leader failure",
+    TimeoutDueToConnectionLost: "request timed out, possibly due to connection lost",
+    TimeoutWaitAppliedIndex: "request timed out, waiting for the applied index took too long",
+    Unhealthy: "unhealthy cluster",
+  }),
+  ...errorsOf(GrpcCode.DataLoss, {
+    Corrupt: "corrupt cluster",
+  }),
+  ...errorsOf(GrpcCode.Canceled, {
+    WatchCanceled: "watch canceled",
+    Canceled: "request canceled",
+  }),
+  ...errorsOf(GrpcCode.DeadlineExceeded, {
+    DeadlineExceeded: "context deadline exceeded",
+  }),
+};
 
 /** The name of an error of etcd's API. */
 export type ErrorName = keyof typeof ERRORS;

@@ -21,10 +21,8 @@ const facts = readFileSync(join(import.meta.dirname, "fixtures/errors.tsv"), "ut
   }));
 
 test("the catalogue holds every error of etcd 3.7 with its status and text, and nothing else", () => {
-  assert.deepEqual(
-    Object.entries(ERRORS).map(([name, { grpcCode, text }]) => ({ name, grpcCode, text })),
-    facts.map(({ name, grpcCode, text }) => ({ name, grpcCode, text })),
-  );
+  const wanted = facts.map(({ name, grpcCode, text }) => [name, { grpcCode, text }]);
+  assert.deepEqual(ERRORS, Object.fromEntries(wanted));
   assert.equal(facts.length, 63);
 });
 

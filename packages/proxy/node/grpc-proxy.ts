@@ -2,11 +2,11 @@
 import { readFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { Exit, type Invocation } from "@quorate/cli";
-import type { HttpHandler } from "@quorate/host";
-import { type Logger, wholeBody } from "@quorate/host";
+import { type Clock, type HttpHandler, type Logger, type Timer, wholeBody } from "@quorate/host";
 import {
   ensureSelfCert,
   followTlsFiles,
+  handshakeFailure,
   machineLimits,
   type NodeLogger,
   nodeClock,
@@ -15,20 +15,26 @@ import {
   type TlsFileSource,
 } from "@quorate/host/node";
 import { processMetrics, prometheusExposition } from "@quorate/metrics/node";
-import { EngineServer, engineMetrics, type ListenAddress } from "@quorate/rpc/node";
+import { ClusterService, MemberListRequest, MemberListResponse } from "@quorate/proto";
+import type { ClientLimits } from "@quorate/rpc";
+import { Channel, EngineServer, engineMetrics, type ListenAddress } from "@quorate/rpc/node";
 import { clusterHealth, healthHandler, proxyHealth } from "../src/http/health.ts";
 import { OrderedReads, recoverOrder } from "../src/kv/ordering.ts";
 import { GrpcProxy } from "../src/service-table.ts";
+import type { MemberChannel } from "../src/upstream/member-channel.ts";
 import { ProxyMetrics } from "../src/upstream/metrics.ts";
 import { Upstream } from "../src/upstream/upstream.ts";
 import { loggedServices } from "./call-log.ts";
-import { type ChannelSettings, channelTo, isSecure } from "./channels.ts";
 import { discover } from "./discovery.ts";
-import { followMembers } from "./endpoint-sync.ts";
 import { memberMetrics, routes } from "./http-endpoints.ts";
 import { FlagRefusal, type ProxyFlags, proxyFlags } from "./proxy-flags.ts";
 import { untilStopped } from "./until-stopped.ts";
-import { checkUpstreamTls, upstreamTls } from "./upstream-tls.ts";
+import {
+  checkUpstreamTls,
+  hasTlsFlags,
+  type UpstreamTlsFlags,
+  upstreamTls,
+} from "./upstream-tls.ts";
 
 /** How long open calls may take when the proxy ends. */
 const GRACE_MS = 2000;
@@ -290,4 +296,84 @@ function serverOptions(options: ProxyFlags, tls: TlsFileSource | undefined) {
       maxUnsentTotalBytes: share(1 / 8, 512 * MIB),
     },
   };
+}
+
+/** Timeout of connecting to one member, before the next is tried. */
+const DIAL_TIMEOUT_MS = 2000;
+
+interface ChannelSettings {
+  readonly tls: UpstreamTlsFlags;
+  readonly limits: Partial<ClientLimits>;
+  readonly clock: Clock;
+}
+
+/** Whether an endpoint is connected to by TLS: by its scheme, else by the flags. */
+function isSecure(endpoint: string, tls: UpstreamTlsFlags): boolean {
+  if (/^(?:https|unixs):/i.test(endpoint)) return true;
+  return !/^(?:http|unix):/i.test(endpoint) && hasTlsFlags(tls);
+}
+
+/** The channel to an endpoint: "host:port", a URL, or "unix:PATH". */
+function channelTo(endpoint: string, { tls, limits, clock }: ChannelSettings): Channel {
+  const unix = /^unixs?:(?:\/\/)?(.+)$/.exec(endpoint);
+  const address =
+    unix !== null
+      ? `unix:${unix[1]}`
+      : endpoint.replace(/^https?:\/\//i, "").replace(/[/?#].*$/s, "");
+  return new Channel(
+    {
+      endpoint,
+      address,
+      tls: isSecure(endpoint, tls) ? () => upstreamTls(tls, address) : undefined,
+      dialTimeoutMs: DIAL_TIMEOUT_MS,
+      limits,
+      handshakeFailure,
+    },
+    clock,
+  );
+}
+
+const LIST = { path: ClusterService.methods.MemberList.path, isRepeatable: true };
+const CALL_TIMEOUT_MS = 5000;
+/** More endpoints than a cluster has are not taken. */
+const MAX_ENDPOINTS = 64;
+
+/** Begins to follow the members. Returns the timer. */
+export function followMembers(
+  upstream: Upstream,
+  options: { readonly intervalMs: number; readonly open: (endpoint: string) => MemberChannel },
+  deps: { readonly clock: Clock; readonly logger: Logger },
+): Timer {
+  let isBusy = false;
+  return deps.clock.every(options.intervalMs, () => {
+    if (isBusy) return;
+    isBusy = true;
+    sync(upstream, options.open, deps.logger)
+      .catch((error: Error) =>
+        deps.logger.info("Auto sync endpoints failed.", { error: error.message }),
+      )
+      .finally(() => {
+        isBusy = false;
+      });
+  });
+}
+
+async function sync(
+  upstream: Upstream,
+  open: (endpoint: string) => MemberChannel,
+  logger: Logger,
+): Promise<void> {
+  const deadlineMs = upstream.clock.monotonicMs() + CALL_TIMEOUT_MS;
+  const request = MemberListRequest.encode({ linearizable: true });
+  const response = await upstream.call(LIST, request, { metadata: [], deadlineMs });
+  const { members } = MemberListResponse.decode(response);
+  // A member that has not started has no name yet, and a learner serves no reads.
+  const endpoints = members
+    .filter(({ name, isLearner }) => name !== "" && !isLearner)
+    .flatMap(({ clientURLs }) => clientURLs)
+    .slice(0, MAX_ENDPOINTS);
+  const known = new Map(upstream.channels.map((channel) => [channel.endpoint, channel]));
+  if (endpoints.length > 0 && endpoints.join() !== [...known.keys()].join())
+    logger.info("the endpoints have changed with the members", { endpoints });
+  upstream.replace(endpoints.map((endpoint) => known.get(endpoint) ?? open(endpoint)));
 }

@@ -9,7 +9,7 @@ import { ManualClock } from "@quorate/host/testing";
 import { fromUtf8, type Member, MemberListResponse, toUtf8 } from "@quorate/proto";
 import { Upstream } from "@quorate/proxy";
 import { discover } from "../node/discovery.ts";
-import { followMembers } from "../node/endpoint-sync.ts";
+import { followMembers } from "../node/grpc-proxy.ts";
 import { memberMetrics, routes } from "../node/http-endpoints.ts";
 import { decodeRecord, encodeRecord } from "../src/cluster/endpoint-records.ts";
 import { MAX_PROXIES } from "../src/cluster/proxy-list.ts";

@@ -1,15 +1,19 @@
 /** The HTTP endpoints of the client and metrics ports. */
 import { randomBytes } from "node:crypto";
-import type { HttpExchangeHandler, HttpHandler, Logger } from "@quorate/host";
+import { type HttpExchangeHandler, type HttpHandler, type Logger, plainError } from "@quorate/host";
 import { type HttpKvParts, httpKv } from "@quorate/http-kv";
 import type { Member } from "@quorate/member";
 import { prometheusExposition } from "@quorate/metrics/node";
+import { idToHex } from "@quorate/proto";
+import type { ProgressState, Role, Status } from "@quorate/raft";
+import type { RpcObserver, ServiceTable } from "@quorate/rpc";
 import { SharedAnswer } from "@quorate/services";
 import type { ServerConfig } from "../src/config/index.ts";
-import { plainRoutes, versionEndpoint } from "../src/http/endpoints.ts";
+import { exchangeRouter, plainRoutes, versionEndpoint } from "../src/http/endpoints.ts";
 import { checkEndpoints, healthEndpoint } from "../src/http/health.ts";
 import { memberHealth } from "../src/http/member-health.ts";
-import { debugVarsEndpoint } from "./debug-vars.ts";
+import { versionOf } from "../src/http/peer-endpoints.ts";
+import type { ProcessDeps } from "./resources.ts";
 
 /**
  * The endpoints of the client port that have data, by path, besides the JSON gateway's. The v2 API
@@ -60,4 +64,86 @@ function httpEndpoints(
       }),
     ],
   ]);
+}
+
+interface HttpSide {
+  /** Of the ports for clients. */
+  readonly client: HttpExchangeHandler;
+  /** Of the ports for metrics, which have no data. */
+  readonly metrics: HttpExchangeHandler;
+}
+
+/** The services that HTTP requests reach, and who watches. */
+type HttpParts = Omit<HttpKvParts, "access" | "hashKey"> & {
+  readonly services: ServiceTable;
+  readonly observer: RpcObserver;
+};
+
+/** The handlers of both kinds of port. */
+export async function httpSide(
+  config: ServerConfig,
+  { logger: root }: ProcessDeps,
+  member: Member,
+  parts: HttpParts,
+): Promise<HttpSide> {
+  const plain = plainEndpoints(member, versionOf(member), root.child("etcdhttp"));
+  const data = await dataEndpoints(config, member, parts);
+  return {
+    client: exchangeRouter(new Map([...plain, ...data])),
+    metrics: exchangeRouter(plain),
+  };
+}
+
+const ROLES: Readonly<Record<Role, string>> = {
+  follower: "StateFollower",
+  "pre-candidate": "StatePreCandidate",
+  candidate: "StateCandidate",
+  leader: "StateLeader",
+};
+const STATES: Readonly<Record<ProgressState, string>> = {
+  probe: "StateProbe",
+  replicate: "StateReplicate",
+  snapshot: "StateSnapshot",
+};
+
+/**
+ * A JSON object: the program's name, memory in bytes (under the names of Go's runtime that have a
+ * meaning here), and Raft's state in etcd's form, with ids in hexadecimal; `progress` has the
+ * members, on the leader alone. The arguments of the command line are not in it: the port may be
+ * open to everyone, and flags may hold secrets.
+ */
+function debugVarsEndpoint(raftStatus: () => Status): HttpHandler {
+  return (request) => {
+    if (request.method !== "GET") return plainError(405, "Method Not Allowed", { allow: "GET" });
+    const memory = process.memoryUsage();
+    const body = JSON.stringify({
+      cmdline: ["quorate"],
+      memstats: {
+        Alloc: memory.heapUsed + memory.external,
+        HeapAlloc: memory.heapUsed,
+        HeapSys: memory.heapTotal,
+        Sys: memory.rss,
+      },
+      "raft.status": raftVars(raftStatus()),
+    });
+    return { status: 200, headers: { "content-type": "application/json; charset=utf-8" }, body };
+  };
+}
+
+function raftVars(status: Status): Record<string, unknown> {
+  const progress = status.progress.map(({ id, match, next, state }) => [
+    idToHex(id),
+    { match, next, state: STATES[state] },
+  ]);
+  return {
+    id: idToHex(status.id),
+    term: status.term,
+    vote: idToHex(status.vote),
+    commit: status.commit,
+    lead: idToHex(status.leader),
+    raftState: ROLES[status.role],
+    applied: status.applied,
+    progress: Object.fromEntries(progress),
+    leadtransferee: idToHex(status.leadTransferee),
+  };
 }

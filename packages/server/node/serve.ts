@@ -21,7 +21,7 @@ import { httpRouter } from "../src/http/endpoints.ts";
 import { peerEndpoints, versionOf } from "../src/http/peer-endpoints.ts";
 import type { RunningAudit } from "./audit/index.ts";
 import { callObserver, metricsServer } from "./client-port.ts";
-import { httpSide } from "./http-side.ts";
+import { httpSide } from "./http-endpoints.ts";
 import { memberDeps } from "./member-deps.ts";
 import { reloadMetrics } from "./reload-metrics.ts";
 import { acquire, type ProcessDeps, type Resources } from "./resources.ts";

@@ -18,13 +18,13 @@ import { afterEach, beforeEach, describe, test } from "node:test";
 import { silentLogger } from "@quorate/host";
 import { nodeClock } from "@quorate/host/node";
 import { until } from "../../../test/support/until.ts";
+import type { AuditTarget, openAuditTarget } from "../node/audit/audit-output.ts";
 import {
   AuditOutput,
   type AuditOutputOptions,
   MAX_AUDIT_QUEUE_BYTES,
   REFUSING_QUEUE_BYTES,
 } from "../node/audit/audit-output.ts";
-import type { AuditTarget, openAuditTarget } from "../node/audit/audit-target.ts";
 
 describe("audit output", () => {
   let dir: string;

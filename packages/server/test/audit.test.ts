@@ -25,7 +25,7 @@ import type {
   StreamListener,
 } from "@quorate/rpc";
 import { toStatusError } from "@quorate/services";
-import { KeyFilter } from "../src/audit/key-filter.ts";
+import { KeyFilter } from "../src/audit/audit.ts";
 import { auditLine, MAX_LISTED_KEYS, MAX_SHOWN_BYTES } from "../src/audit/line.ts";
 import { revisionAtHand, revisionOf } from "../src/audit/response-head.ts";
 import { MAX_KNOWN_WATCHES, MAX_PENDING_WATCHES } from "../src/audit/streams.ts";

@@ -14,8 +14,13 @@ import {
   RETRY_DELAY_MS,
 } from "../src/tracing/batches.ts";
 import { encodeSpans } from "../src/tracing/otlp.ts";
-import { MAX_SPAN_EVENTS, type Span, Tracer } from "../src/tracing/span.ts";
-import { parseTraceparent, ratioSampler } from "../src/tracing/trace-context.ts";
+import {
+  MAX_SPAN_EVENTS,
+  parseTraceparent,
+  ratioSampler,
+  type Span,
+  Tracer,
+} from "../src/tracing/span.ts";
 
 const TRACE = "0af7651916cd43dd8448eb211c80319c";
 const PARENT = "b7ad6b7169203331";

@@ -2,57 +2,34 @@
  * A client that takes snapshots of members while all else goes on, slowly or fast; each that came
  * to its end is looked into.
  */
-import type { Random } from "@quorate/host";
 import { MaintenanceService, SnapshotRequest, SnapshotResponse } from "@quorate/proto";
-import type { SimOptions } from "./base/options.ts";
-import type { Scheduler } from "./base/scheduler.ts";
+import { Actor, type ActorDeps } from "./base/actor.ts";
 import type { Archive, ArchiveCheck } from "./check/archives.ts";
-import type { Exchanges } from "./exchanges.ts";
 import { ENDED_BY_SERVER } from "./exchanges.ts";
 import type { Node } from "./node.ts";
-import type { Story } from "./report/story.ts";
 
 const { path: PATH } = MaintenanceService.methods.Snapshot;
 /** A snapshot that takes longer is given up. */
 const MAX_MS = 15_000;
 
-export interface ArchivistDeps {
-  readonly nodes: readonly Node[];
-  readonly scheduler: Scheduler;
-  readonly story: Story;
-  readonly random: Random;
-  readonly network: Exchanges;
+export interface ArchivistDeps extends ActorDeps {
   readonly archives: ArchiveCheck;
-  /** Something is wrong. */
-  fail(error: unknown): void;
 }
 
-export class Archivist {
-  readonly #options: SimOptions;
-  readonly #deps: ArchivistDeps;
-  #stopped = false;
+export class Archivist extends Actor<ArchivistDeps> {
   /** The last one that was sound. */
   last: Archive | undefined;
 
-  constructor(options: SimOptions, deps: ArchivistDeps) {
-    this.#options = options;
-    this.#deps = deps;
-  }
-
   start(): void {
-    if (this.#options.archiveEveryMs > 0)
-      this.#work().catch((error: unknown) => this.#deps.fail(error));
-  }
-
-  stop(): void {
-    this.#stopped = true;
+    if (this.options.archiveEveryMs > 0)
+      this.#work().catch((error: unknown) => this.deps.fail(error));
   }
 
   async #work(): Promise<void> {
-    const { scheduler, nodes, random, archives, story } = this.#deps;
-    while (!this.#stopped) {
-      await scheduler.delay(2 * random.unit() * this.#options.archiveEveryMs);
-      if (this.#stopped) return;
+    const { scheduler, nodes, random, archives, story } = this.deps;
+    while (!this.isStopped) {
+      await scheduler.delay(2 * random.unit() * this.options.archiveEveryMs);
+      if (this.isStopped) return;
       const node = nodes[random.below(nodes.length)];
       const { isAltered, timesAltered } = node;
       const bytes = await this.#take(node);
@@ -69,7 +46,7 @@ export class Archivist {
 
   /** A whole snapshot; undefined if it broke off. */
   #take(node: Node): Promise<Uint8Array | undefined> {
-    const { network, scheduler, random, story } = this.#deps;
+    const { network, scheduler, random, story } = this.deps;
     const pieces: Uint8Array[] = [];
     story.record("archivist", `asks ${node.name} for a snapshot`);
     return new Promise((resolve) => {

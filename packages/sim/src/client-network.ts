@@ -3,6 +3,7 @@
  * with the process they led to.
  */
 import type { Random } from "@quorate/host";
+import { defined } from "@quorate/proto";
 import type { CallContext, ServiceTable, Status, StreamCall, StreamListener } from "@quorate/rpc";
 import type { SimOptions } from "./base/options.ts";
 import type { Process, Scheduler } from "./base/scheduler.ts";
@@ -368,7 +369,7 @@ class SimStream implements ClientStream {
       this.#unread.length > 0
     ) {
       try {
-        this.#server.message?.(this.#unread.shift()!);
+        this.#server.message?.(defined(this.#unread.shift(), "the message"));
       } catch (error) {
         this.#endByServer({ code: 2, message: (error as Error).message });
       }

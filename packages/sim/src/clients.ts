@@ -3,7 +3,8 @@
  * when, and what came back.
  */
 import type { Random } from "@quorate/host";
-import { CompactionRequest, errorNameOf, KVService } from "@quorate/proto";
+import { CompactionRequest, defined, errorNameOf, KVService } from "@quorate/proto";
+import { Actor, type ActorDeps } from "./base/actor.ts";
 import { decodeAnswer, encodeRequest } from "./base/codec.ts";
 import type { ModelOp, ModelRequest } from "./base/model.ts";
 import {
@@ -13,23 +14,16 @@ import {
   type Outcome,
   REFUSALS,
 } from "./base/operation.ts";
-import type { SimOptions } from "./base/options.ts";
-import type { Scheduler } from "./base/scheduler.ts";
 import type { CorruptionCheck } from "./check/corruption.ts";
 import type { LeaseCheck } from "./check/lease-lives.ts";
 import type { Safety } from "./check/safety.ts";
 import type { SpaceCheck } from "./check/space.ts";
-import type { Exchanges, Reply } from "./exchanges.ts";
+import type { Reply } from "./exchanges.ts";
 import type { Node } from "./node.ts";
-import type { Story } from "./report/story.ts";
 import { wideRequest } from "./wide-requests.ts";
 
-export interface ClientsDeps {
-  readonly nodes: readonly Node[];
-  readonly scheduler: Scheduler;
-  readonly story: Story;
-  readonly random: Random;
-  readonly network: Exchanges;
+export interface ClientsDeps
+  extends Pick<ActorDeps, "nodes" | "scheduler" | "story" | "random" | "network"> {
   readonly leaseCheck: LeaseCheck;
   readonly corruptionCheck: CorruptionCheck;
   readonly spaceCheck: SpaceCheck;
@@ -38,14 +32,10 @@ export interface ClientsDeps {
   decorate(request: ModelRequest): ModelRequest;
 }
 
-export class Clients {
+export class Clients extends Actor<ClientsDeps> {
   readonly operations: Operation[] = [];
   readonly compactions: CompactionCall[] = [];
-  readonly #options: SimOptions;
-  readonly #deps: ClientsDeps;
-  readonly #network: Exchanges;
   #order = 0;
-  #stopped = false;
   #running = 0;
   /** What was seen last of each key, for comparisons that may hold. */
   readonly #lastMods = new Map<string, number>();
@@ -53,12 +43,6 @@ export class Clients {
   knownRevision = 1;
   /** Leases that are or were there, which puts may name. */
   readonly leases: string[] = [];
-
-  constructor(options: SimOptions, deps: ClientsDeps) {
-    this.#options = options;
-    this.#deps = deps;
-    this.#network = deps.network;
-  }
 
   /** Operations that were answered. */
   get answered(): number {
@@ -70,25 +54,20 @@ export class Clients {
   }
 
   start(): void {
-    for (let i = 0; i < this.#options.clients; i++) {
+    for (let i = 0; i < this.options.clients; i++) {
       this.#running++;
-      this.#live(`c${i}`, this.#deps.random.fork(`client ${i}`)).finally(() => {
+      this.#live(`c${i}`, this.deps.random.fork(`client ${i}`)).finally(() => {
         this.#running--;
       });
     }
   }
 
-  /** No more requests; those under way end. */
-  stop(): void {
-    this.#stopped = true;
-  }
-
   async #live(name: string, random: Random): Promise<void> {
-    const { nodes, scheduler } = this.#deps;
+    const { nodes, scheduler } = this.deps;
     let favourite = nodes[random.below(nodes.length)];
-    for (let i = 0; !this.#stopped; i++) {
-      await scheduler.delay(-Math.log(1 - random.unit()) * this.#options.thinkMs);
-      if (this.#stopped) return;
+    for (let i = 0; !this.isStopped; i++) {
+      await scheduler.delay(-Math.log(1 - random.unit()) * this.options.thinkMs);
+      if (this.isStopped) return;
       const went = await this.#step(name, random, favourite, i);
       if (!went || random.below(50) === 0) favourite = nodes[random.below(nodes.length)];
     }
@@ -96,8 +75,8 @@ export class Clients {
 
   async #step(name: string, random: Random, node: Node, i: number): Promise<boolean> {
     const { reads, puts, deletes, txns, compactions, serializableShare, leasedShare } =
-      this.#options;
-    if (this.#options.wholeApi && random.below(2) === 0)
+      this.options;
+    if (this.options.wholeApi && random.below(2) === 0)
       return this.#wideStep(name, random, node, i);
     let at = random.unit() * (reads + puts + deletes + txns + compactions);
     if ((at -= compactions) < 0)
@@ -113,7 +92,7 @@ export class Clients {
       if (this.leases.length === 0 || random.unit() >= leasedShare) return {};
       return { lease: this.leases[random.below(this.leases.length)] };
     };
-    const value = () => `${name}.${i}.${"v".repeat(random.below(this.#options.valueBytes + 1))}`;
+    const value = () => `${name}.${i}.${"v".repeat(random.below(this.options.valueBytes + 1))}`;
     if ((at -= reads) < 0) {
       request = { kind: "range", ...this.#range(random) };
       mode.serializable = random.unit() < serializableShare;
@@ -126,16 +105,16 @@ export class Clients {
     const op = await this.call(
       name,
       node,
-      this.#deps.decorate(request),
+      this.deps.decorate(request),
       mode,
-      this.#options.clientTimeoutMs,
+      this.options.clientTimeoutMs,
     );
     return op.outcome?.kind === "answered";
   }
 
   /** A request that uses more of the API than those of `#step`. */
   async #wideStep(name: string, random: Random, node: Node, i: number): Promise<boolean> {
-    const { keys, valueBytes, serializableShare, leasedShare } = this.#options;
+    const { keys, valueBytes, serializableShare, leasedShare } = this.options;
     const request = wideRequest(random, {
       keys,
       leasedShare,
@@ -152,13 +131,13 @@ export class Clients {
       serializable: isEmpty || (isRead && random.unit() < serializableShare),
       atRevision,
     };
-    const asked = this.#deps.decorate(request);
-    const op = await this.call(name, node, asked, mode, this.#options.clientTimeoutMs);
+    const asked = this.deps.decorate(request);
+    const op = await this.call(name, node, asked, mode, this.options.clientTimeoutMs);
     return op.outcome?.kind === "answered";
   }
 
   #key(random: Random): string {
-    return `k${String.fromCharCode(97 + random.below(this.#options.keys))}`;
+    return `k${String.fromCharCode(97 + random.below(this.options.keys))}`;
   }
 
   #range(random: Random): { key: string; end: string } {
@@ -194,16 +173,16 @@ export class Clients {
   async compact(name: string, node: Node, revision: number, physical = true): Promise<boolean> {
     const call: CompactionCall = { revision, calledAt: this.#order++, answeredAt: undefined };
     this.compactions.push(call);
-    this.#deps.story.record(name, `asks ${node.name} to compact ${revision}`);
+    this.deps.story.record(name, `asks ${node.name} to compact ${revision}`);
     const bytes = CompactionRequest.encode({ revision, physical });
-    const reply = await this.#network.exchange(
+    const reply = await this.deps.network.exchange(
       node,
       KVService.methods.Compact.path,
       bytes,
-      this.#options.clientTimeoutMs,
+      this.options.clientTimeoutMs,
       name,
     );
-    this.#deps.story.record(name, `compact ${revision}: ${reply.error ?? "done"}`);
+    this.deps.story.record(name, `compact ${revision}: ${reply.error ?? "done"}`);
     if (reply.error === undefined) call.answeredAt = this.#order++;
     return reply.error === undefined;
   }
@@ -219,7 +198,7 @@ export class Clients {
     mode: { serializable: boolean; atRevision: number },
     timeoutMs: number,
     exchange = (bytes: Uint8Array, path: string) =>
-      this.#network.exchange(node, path, bytes, timeoutMs, client),
+      this.deps.network.exchange(node, path, bytes, timeoutMs, client),
   ): Promise<Operation> {
     const { path, bytes } = encodeRequest(request, mode);
     const op: Operation = {
@@ -231,35 +210,35 @@ export class Clients {
       outcome: undefined,
     };
     this.operations.push(op);
-    this.#deps.story.record(client, () => `asks ${node.name} ${brief(request)}`, bytes);
+    this.deps.story.record(client, () => `asks ${node.name} ${brief(request)}`, bytes);
     const { isAltered, timesAltered } = node;
-    const calledMs = this.#deps.scheduler.nowMs;
-    const space = this.#deps.spaceCheck.before(node.member);
+    const calledMs = this.deps.scheduler.nowMs;
+    const space = this.deps.spaceCheck.before(node.member);
     const reply = await exchange(bytes, path);
     op.returnedAt = this.#order++;
     op.outcome = this.#outcome(request, reply);
     if (isAltered || node.timesAltered > timesAltered) this.#distrust(op, node, calledMs);
     const { outcome } = op;
     if (outcome.kind === "answered")
-      this.#deps.story.record(
+      this.deps.story.record(
         client,
         () => `has of ${node.name}: ${brief(outcome.answer)}`,
         reply.bytes,
       );
-    else this.#deps.story.record(client, `has of ${node.name}: ${outcome.kind} ${outcome.error}`);
+    else this.deps.story.record(client, `has of ${node.name}: ${outcome.kind} ${outcome.error}`);
     this.#learn(op);
-    this.#deps.spaceCheck.after(op, space, node.member);
+    this.deps.spaceCheck.after(op, space, node.member);
     return op;
   }
 
   /** An answer of a member whose store was altered counts only where it is right. */
   #distrust(op: Operation, node: Node, calledMs: number): void {
     if (op.outcome?.kind !== "answered") return;
-    const { corruptionCheck, safety } = this.#deps;
+    const { corruptionCheck, safety } = this.deps;
     const { answer } = op.outcome;
     const state = safety.stateAt(op.atRevision > 0 ? op.atRevision : answer.revision);
     const isStrict =
-      this.#options.selfHeal && node.namedSinceMs !== undefined && node.namedSinceMs < calledMs;
+      this.options.selfHeal && node.namedSinceMs !== undefined && node.namedSinceMs < calledMs;
     if (corruptionCheck.isRight(node.name, op.request, answer, state, isStrict)) return;
     op.outcome = { kind: "unknown", error: "of a member whose store was altered" };
   }
@@ -277,7 +256,7 @@ export class Clients {
       request.kind === "put" &&
       errorNameOf(outcome.error) === "LeaseNotFound"
     ) {
-      this.#deps.leaseCheck.reportedGone(request.lease!);
+      this.deps.leaseCheck.reportedGone(defined(request.lease, "the lease"));
     }
     if (outcome?.kind !== "answered") return;
     const { revision, answers } = outcome.answer;

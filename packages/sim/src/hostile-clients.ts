@@ -9,7 +9,6 @@
  *                              error on every member (SIM-4, SIM-5),
  *                              and all go on
  */
-import type { Random } from "@quorate/host";
 import {
   Compare_CompareResult,
   Compare_CompareTarget,
@@ -22,15 +21,12 @@ import {
   services,
   TxnRequest,
 } from "@quorate/proto";
+import { Actor, type ActorDeps } from "./base/actor.ts";
 import type { ModelOp } from "./base/model.ts";
-import type { SimOptions } from "./base/options.ts";
-import type { Scheduler } from "./base/scheduler.ts";
 import { violate } from "./base/violation.ts";
 import type { Safety } from "./check/safety.ts";
 import type { Clients } from "./clients.ts";
-import type { Exchanges } from "./exchanges.ts";
 import type { Node } from "./node.ts";
-import type { Story } from "./report/story.ts";
 
 const METHODS: readonly MethodDescriptor[] = services.flatMap((service) =>
   Object.values(service.methods),
@@ -66,56 +62,34 @@ const BROKEN_ENDS: readonly (readonly number[])[] = [
  */
 const POISONED = ["leaseRevoke", "leaseCheckpoint", "compaction", "alarm", "deleteRange"] as const;
 
-export interface HostileClientsDeps {
-  readonly nodes: readonly Node[];
-  readonly scheduler: Scheduler;
-  readonly story: Story;
-  readonly random: Random;
-  readonly network: Exchanges;
+export interface HostileClientsDeps extends ActorDeps {
   readonly clients: Clients;
   readonly safety: Safety;
-  /** Something is wrong. */
-  fail(error: unknown): void;
 }
 
-export class HostileClients {
-  readonly #options: SimOptions;
-  readonly #deps: HostileClientsDeps;
-  readonly #random: Random;
-  #stopped = false;
+export class HostileClients extends Actor<HostileClientsDeps> {
   readonly counts = { malformed: 0, heavy: 0, poisoned: 0, forwarded: 0 };
 
-  constructor(options: SimOptions, deps: HostileClientsDeps) {
-    this.#options = options;
-    this.#deps = deps;
-    this.#random = deps.random;
-  }
-
   start(): void {
-    const { hostileEveryMs, poisonEveryMs } = this.#options;
+    const { hostileEveryMs, poisonEveryMs } = this.options;
     if (hostileEveryMs > 0) this.#repeat(hostileEveryMs, () => this.#hurt());
     if (poisonEveryMs > 0) this.#repeat(poisonEveryMs, async () => this.#poison());
   }
 
-  /** No more requests; those under way end. */
-  stop(): void {
-    this.#stopped = true;
-  }
-
   #repeat(everyMs: number, work: () => Promise<void>): void {
     const loop = async () => {
-      while (!this.#stopped) {
-        await this.#deps.scheduler.delay(-Math.log(1 - this.#random.unit()) * everyMs);
-        if (!this.#stopped) await work();
+      while (!this.isStopped) {
+        await this.deps.scheduler.delay(-Math.log(1 - this.random.unit()) * everyMs);
+        if (!this.isStopped) await work();
       }
     };
-    loop().catch((error: unknown) => this.#deps.fail(error));
+    loop().catch((error: unknown) => this.deps.fail(error));
   }
 
   #hurt(): Promise<void> {
-    const { nodes } = this.#deps;
-    const node = nodes[this.#random.below(nodes.length)];
-    const what = this.#random.below(8);
+    const { nodes } = this.deps;
+    const node = nodes[this.random.below(nodes.length)];
+    const what = this.random.below(8);
     if (what === 0) return this.#heavyRead(node);
     if (what === 1) return this.#heavyWrite(node);
     return this.#malformed(node);
@@ -123,14 +97,14 @@ export class HostileClients {
 
   /** Bytes that are no message. */
   #broken(): Uint8Array {
-    const random = this.#random;
+    const random = this.random;
     const before = Array.from({ length: random.below(3) }, () => [0x0a, 1, 0x6b]).flat();
     return Uint8Array.from([...before, ...BROKEN_ENDS[random.below(BROKEN_ENDS.length)]]);
   }
 
   async #malformed(node: Node): Promise<void> {
-    const { network, scheduler, story } = this.#deps;
-    const method = METHODS[this.#random.below(METHODS.length)];
+    const { network, scheduler, story } = this.deps;
+    const method = METHODS[this.random.below(METHODS.length)];
     const bytes = this.#broken();
     this.counts.malformed++;
     story.record("hostile", () => `sends ${node.name} a malformed ${method.path}`, bytes);
@@ -152,13 +126,13 @@ export class HostileClients {
    * is changed by it.
    */
   async #heavyRead(node: Node): Promise<void> {
-    const random = this.#random;
+    const random = this.random;
     this.counts.heavy++;
     const { Range, Txn } = KVService.methods;
     const sorted = { sortOrder: (1 + random.below(2)) as 1 | 2, sortTarget: random.below(5) as 0 };
     const request = RangeRequest.create({ ...ALL, ...sorted, limit: random.below(3) });
     if (random.below(2) === 0) {
-      await this.#deps.network.exchange(
+      await this.deps.network.exchange(
         node,
         Range.path,
         RangeRequest.encode(request),
@@ -173,13 +147,13 @@ export class HostileClients {
       target: Compare_CompareTarget.VALUE,
       targetUnion: undefined,
     };
-    const length = this.#options.readSteps === 0 ? HEAVY_OPS : HEAVY_OPS_IN_STEPS;
+    const length = this.options.readSteps === 0 ? HEAVY_OPS : HEAVY_OPS_IN_STEPS;
     const bytes = TxnRequest.encode({
       compare: Array.from({ length }, () => compare),
       success: Array.from({ length }, () => range),
       failure: Array.from({ length }, () => range),
     });
-    await this.#deps.network.exchange(node, Txn.path, bytes, CALL_TIMEOUT_MS);
+    await this.deps.network.exchange(node, Txn.path, bytes, CALL_TIMEOUT_MS);
   }
 
   /**
@@ -187,8 +161,8 @@ export class HostileClients {
    * the history.
    */
   async #heavyWrite(node: Node): Promise<void> {
-    const { clients } = this.#deps;
-    const random = this.#random;
+    const { clients } = this.deps;
+    const random = this.random;
     this.counts.heavy++;
     const mode = { serializable: false, atRevision: 0 };
     if (random.below(3) === 0) {
@@ -206,7 +180,7 @@ export class HostileClients {
         ? {}
         : { lease: clients.leases[random.below(clients.leases.length)] };
     const value = `hostile.${this.counts.heavy}`;
-    const success = Array.from({ length: this.#options.keys }, (_, i): ModelOp => {
+    const success = Array.from({ length: this.options.keys }, (_, i): ModelOp => {
       return { kind: "put", key: `k${String.fromCharCode(97 + i)}`, value, ...lease };
     });
     await clients.call(
@@ -223,8 +197,8 @@ export class HostileClients {
    * that is into the log; what it forwards to another leader is refused there.
    */
   #poison(): void {
-    const { nodes, safety, story } = this.#deps;
-    const random = this.#random;
+    const { nodes, safety, story } = this.deps;
+    const random = this.random;
     const node = nodes[random.below(nodes.length)];
     const { raft } = node;
     if (raft === undefined) return;

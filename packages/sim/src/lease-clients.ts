@@ -16,53 +16,31 @@ import {
   LeaseTimeToLiveResponse,
   toLatin1,
 } from "@quorate/proto";
-import type { SimOptions } from "./base/options.ts";
-import type { Scheduler } from "./base/scheduler.ts";
+import { Actor, type ActorDeps } from "./base/actor.ts";
 import { violate } from "./base/violation.ts";
 import type { LeaseCheck } from "./check/lease-lives.ts";
 import type { Safety } from "./check/safety.ts";
 import type { Clients } from "./clients.ts";
-import type { ClientStream, Exchanges } from "./exchanges.ts";
+import type { ClientStream } from "./exchanges.ts";
 import type { Node } from "./node.ts";
-import type { Story } from "./report/story.ts";
 
 const { LeaseGrant, LeaseRevoke, LeaseKeepAlive, LeaseTimeToLive } = LeaseService.methods;
 
 /** Leases that other clients may hang keys on. */
 const MAX_SHARED_LEASES = 6;
 
-export interface LeaseClientsDeps {
-  readonly nodes: readonly Node[];
-  readonly scheduler: Scheduler;
-  readonly story: Story;
-  readonly random: Random;
-  readonly network: Exchanges;
+export interface LeaseClientsDeps extends ActorDeps {
   readonly clients: Clients;
   readonly check: LeaseCheck;
   readonly safety: Safety;
-  /** Something is wrong. */
-  fail(error: unknown): void;
 }
 
-export class LeaseClients {
-  readonly #options: SimOptions;
-  readonly #deps: LeaseClientsDeps;
+export class LeaseClients extends Actor<LeaseClientsDeps> {
   readonly #renewals = new Set<Renewals>();
-  #stopped = false;
   #running = 0;
-
-  constructor(options: SimOptions, deps: LeaseClientsDeps) {
-    this.#options = options;
-    this.#deps = deps;
-  }
 
   get idle(): boolean {
     return this.#running === 0;
-  }
-
-  /** No more leases, and no more renewals. */
-  stop(): void {
-    this.#stopped = true;
   }
 
   /**
@@ -74,54 +52,54 @@ export class LeaseClients {
   }
 
   start(): void {
-    for (let i = 0; i < this.#options.leaseClients; i++) {
+    for (let i = 0; i < this.options.leaseClients; i++) {
       this.#running++;
       this.#live(`l${i}`).then(
         () => {
           this.#running--;
         },
-        (error: unknown) => this.#deps.fail(error),
+        (error: unknown) => this.deps.fail(error),
       );
     }
   }
 
   async #live(name: string): Promise<void> {
-    const random = this.#deps.random.fork(name);
-    while (!this.#stopped) {
-      await this.#deps.scheduler.delay(random.unit() * 1000);
-      if (!this.#stopped) await this.#lease(name, random);
+    const random = this.deps.random.fork(name);
+    while (!this.isStopped) {
+      await this.deps.scheduler.delay(random.unit() * 1000);
+      if (!this.isStopped) await this.#lease(name, random);
     }
   }
 
   #anyNode(random: Random): Node {
-    const { nodes } = this.#deps;
+    const { nodes } = this.deps;
     return nodes[random.below(nodes.length)];
   }
 
   async #lease(name: string, random: Random): Promise<void> {
-    const { scheduler, clients, story } = this.#deps;
+    const { scheduler, clients, story } = this.deps;
     const id = await this.#grant(name, random);
     if (id === undefined) return;
     clients.leases.push(id);
     if (clients.leases.length > MAX_SHARED_LEASES) clients.leases.shift();
-    const ttlMs = this.#options.leaseTtlSeconds * 1000;
+    const ttlMs = this.options.leaseTtlSeconds * 1000;
     const endMs = scheduler.nowMs + random.unit() * Math.max(12_000, 2 * ttlMs);
     // Renewed in good time, just in time, or not at all; where leaders are deaf for long, all the
     // time, so that one that has just been confirmed is asked.
-    const { theme, longDeafness } = this.#options;
+    const { theme, longDeafness } = this.options;
     const isHurried = theme === "handovers" && longDeafness;
     const rare = isHurried ? ttlMs / 20 : undefined;
     const everyMs = [ttlMs / 3, ttlMs * 0.985, rare][random.below(3)];
-    const renewals = new Renewals(name, id, everyMs, { ...this.#deps, random: random.fork(id) });
+    const renewals = new Renewals(name, id, everyMs, { ...this.deps, random: random.fork(id) });
     this.#renewals.add(renewals);
-    for (let i = 0; !this.#stopped && !renewals.isOver && scheduler.nowMs < endMs; i++) {
+    for (let i = 0; !this.isStopped && !renewals.isOver && scheduler.nowMs < endMs; i++) {
       await scheduler.delay(random.unit() * Math.max(1500, ttlMs / 4));
       if (random.below(2) === 0) await this.#ask(name, random, id);
       else {
-        const key = `k${String.fromCharCode(97 + random.below(this.#options.keys))}`;
+        const key = `k${String.fromCharCode(97 + random.below(this.options.keys))}`;
         const put = { kind: "put", key, value: `${name}.${id}.${i}`, lease: id } as const;
         const mode = { serializable: false, atRevision: 0 };
-        await clients.call(name, this.#anyNode(random), put, mode, this.#options.clientTimeoutMs);
+        await clients.call(name, this.#anyNode(random), put, mode, this.options.clientTimeoutMs);
       }
     }
     renewals.stop();
@@ -133,17 +111,17 @@ export class LeaseClients {
 
   /** The id of a lease that was granted; undefined where that is not sure. */
   async #grant(name: string, random: Random): Promise<string | undefined> {
-    const { network, story, scheduler, check } = this.#deps;
+    const { network, story, scheduler, check } = this.deps;
     const own = random.below(2) === 0 ? (random.uint64() >> 1n) | 1n : 0n;
     const node = this.#anyNode(random);
     const askedMs = scheduler.nowMs;
-    const bytes = LeaseGrantRequest.encode({ ID: own, TTL: this.#options.leaseTtlSeconds });
+    const bytes = LeaseGrantRequest.encode({ ID: own, TTL: this.options.leaseTtlSeconds });
     story.record(name, `asks ${node.name} for a lease`);
     const reply = await network.exchange(
       node,
       LeaseGrant.path,
       bytes,
-      this.#options.clientTimeoutMs,
+      this.options.clientTimeoutMs,
     );
     if (reply.bytes === undefined) {
       story.record(name, `has no lease: ${reply.error}`);
@@ -158,7 +136,7 @@ export class LeaseClients {
   }
 
   async #ask(name: string, random: Random, id: string): Promise<void> {
-    const { network, story, scheduler, check, safety, clients } = this.#deps;
+    const { network, story, scheduler, check, safety, clients } = this.deps;
     const node = this.#anyNode(random);
     const askedMs = scheduler.nowMs;
     const floor = clients.knownRevision;
@@ -168,7 +146,7 @@ export class LeaseClients {
       node,
       LeaseTimeToLive.path,
       bytes,
-      this.#options.clientTimeoutMs,
+      this.options.clientTimeoutMs,
     );
     if (reply.bytes === undefined) return;
     const { TTL, grantedTTL, keys } = LeaseTimeToLiveResponse.decode(reply.bytes);
@@ -194,7 +172,7 @@ export class LeaseClients {
   }
 
   async #revoke(name: string, random: Random, id: string): Promise<void> {
-    const { network, story, check } = this.#deps;
+    const { network, story, check } = this.deps;
     const node = this.#anyNode(random);
     check.askedToRevoke(id);
     story.record(name, `asks ${node.name} to revoke ${id}`);
@@ -203,7 +181,7 @@ export class LeaseClients {
       node,
       LeaseRevoke.path,
       bytes,
-      this.#options.clientTimeoutMs,
+      this.options.clientTimeoutMs,
     );
     story.record(name, `revoking ${id}: ${reply.error ?? "done"}`);
     if (reply.bytes !== undefined || errorNameOf(reply.error ?? "") === "LeaseNotFound")

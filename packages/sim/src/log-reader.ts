@@ -7,9 +7,10 @@
  * lines that were written, dropped and wait are those that were logged, in order, with each gap
  * announced in its place.
  */
-import { type Logger, type Random, silentLogger } from "@quorate/host";
+import { type Disk, type Logger, type Random, silentLogger } from "@quorate/host";
 import { LogOutput, type LogSurroundings, type LogTarget } from "@quorate/host/node";
-import { fromUtf8, toUtf8 } from "@quorate/proto";
+import { defined, fromUtf8, raftpb, toUtf8, walpb } from "@quorate/proto";
+import { RecordType, readWal, validSnapshotMarks } from "@quorate/wal";
 import { Violation, violate } from "./base/violation.ts";
 
 /** Small, so that it is reached in the lines of a few seconds. */
@@ -142,7 +143,7 @@ export class SimLog {
 
   #read(text: string): void {
     const lines = (this.#begun + text).split("\n");
-    this.#begun = lines.pop()!;
+    this.#begun = defined(lines.pop(), "the last line");
     for (const line of lines) {
       const missing = /^missing (\d+)$/.exec(line);
       if (missing !== null) this.#next += Number(missing[1]);
@@ -155,4 +156,63 @@ export class SimLog {
       }
     }
   }
+}
+
+export interface LogEnd {
+  readonly lastIndex: number;
+  /**
+   * The term of an entry; undefined for one that the log does not reach, or that its beginning
+   * stands for.
+   */
+  termOf(index: number): number | undefined;
+  /** Entries up to here are behind the log's beginning, and were committed. */
+  readonly beginsAt: number;
+  /** Whether an entry takes this member out of the cluster. */
+  removes(memberId: bigint): boolean;
+}
+
+/**
+ * What a member's log holds on its disk, while no process uses it: which entries, and whether the
+ * member is to be removed by one.
+ *
+ * Reads the log; undefined if there is none that can be read. A snapshot mark beyond the commit
+ * index of the last state does not count: the member had not accepted that snapshot when it
+ * stopped, and starts from what it had before.
+ */
+export function logEndOf(disk: Disk, dir: string): LogEnd | undefined {
+  const entries = new Map<number, raftpb.Entry>();
+  let lastIndex = 0;
+  let beginsAt = 0;
+  try {
+    const accepted = new Set(validSnapshotMarks(disk, dir).map(({ index }) => index));
+    for (const { type, data } of readWal(disk, dir)) {
+      if (type === RecordType.Snapshot) {
+        const { index } = walpb.Snapshot.decode(data);
+        if (!accepted.has(index)) continue;
+        beginsAt = Math.max(beginsAt, index);
+        lastIndex = Math.max(lastIndex, index);
+      } else if (type === RecordType.Entry) {
+        const entry = raftpb.Entry.decode(data);
+        entries.set(entry.index, entry);
+        // What it replaces ends with it.
+        lastIndex = entry.index;
+      }
+    }
+  } catch {
+    return undefined;
+  }
+  const removes = (memberId: bigint) =>
+    [...entries.values()].some(({ index, type, data }) => {
+      if (index > lastIndex || type !== raftpb.EntryType.EntryConfChange) return false;
+      const change = raftpb.ConfChange.decode(data);
+      return (
+        change.type === raftpb.ConfChangeType.ConfChangeRemoveNode && change.nodeId === memberId
+      );
+    });
+  return {
+    lastIndex,
+    beginsAt,
+    termOf: (index) => (index > lastIndex ? undefined : entries.get(index)?.term),
+    removes,
+  };
 }

@@ -1,6 +1,7 @@
 /** What goes wrong, when, and for how long. */
 import type { Random } from "@quorate/host";
 import { FAULT_POINTS } from "@quorate/member/testing";
+import { defined } from "@quorate/proto";
 import { FAULT_KINDS, type FaultKind } from "./base/fault-kinds.ts";
 import type { SimOptions } from "./base/options.ts";
 import type { Scheduler } from "./base/scheduler.ts";
@@ -417,7 +418,7 @@ export class Nemesis {
     if (node.down || node.refused) return;
     const { process } = node;
     node.failSync();
-    const forget = process!.onEnd(() => {
+    const forget = defined(process, "the process").onEnd(() => {
       this.#scheduler.after(this.#random.unit() * 20, () => {
         if (!this.#active || !node.down || node.refused) return;
         node.machine.heal();

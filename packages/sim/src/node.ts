@@ -6,6 +6,7 @@ import { FrontTwin } from "@quorate/front/testing";
 import { type Clock, type Logger, type Random, silentLogger } from "@quorate/host";
 import type { MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
 import { Member } from "@quorate/member";
+import { BootstrapError } from "@quorate/member/testing";
 import { defined } from "@quorate/proto";
 import type { Raft } from "@quorate/raft";
 import type { ServiceTable } from "@quorate/rpc";
@@ -16,19 +17,18 @@ import { watchStore } from "./apply-watch.ts";
 import type { SimOptions } from "./base/options.ts";
 import { Process, ProcessClock, type Scheduler } from "./base/scheduler.ts";
 import type { CorruptionCheck } from "./check/corruption.ts";
+import { watchPatience } from "./check/first-election.ts";
 import type { HashCheck } from "./check/hashes.ts";
 import type { RaftCheck } from "./check/raft.ts";
 import { type Safety, Violation, violate } from "./check/safety.ts";
 import { Crash, type CrashPoint, CrashPoints } from "./crash-points.ts";
 import { ProcessDisk, ProcessKeyspaces } from "./disk.ts";
-import { endingOf } from "./end-reasons.ts";
-import { type LogEnd, logEndOf } from "./log-end.ts";
-import { SimLog } from "./log-reader.ts";
+import type { DiskFaults } from "./disk-faults.ts";
+import { type LogEnd, logEndOf, SimLog } from "./log-reader.ts";
 import { Machine } from "./machine.ts";
 import type { Network } from "./network.ts";
 import { answersOf } from "./peer-ports.ts";
 import { plantMisbehavior, twistOf } from "./planted/planted.ts";
-import { watchRaft } from "./raft-watch.ts";
 import type { Story } from "./report/story.ts";
 import { applyLimitsOf, boundsOf, memoryLimitsOf, sliceLimitsOf } from "./step-limits.ts";
 import { simSecrets } from "./users/secrets.ts";
@@ -506,4 +506,82 @@ export class Node {
   damageRecord(): boolean {
     return this.machine.faults.damageRecord();
   }
+}
+
+interface RaftWatchDeps {
+  readonly options: SimOptions;
+  readonly safety: Safety;
+  readonly raftCheck: RaftCheck;
+  /** Something is wrong that no event would show. */
+  fail(error: unknown): void;
+  /** Runs a check whose violation is reported to the simulator. */
+  look(check: () => void): void;
+}
+
+/** Watches `raft` of the member `name` until its process ends. */
+function watchRaft(
+  name: string,
+  raft: Raft,
+  process: Process,
+  { options, safety, raftCheck, fail, look }: RaftWatchDeps,
+): void {
+  raftCheck.watch(name, raft, fail);
+  if (options.electionAdvance) {
+    const electionTicks = Math.floor(options.electionMs / options.heartbeatMs);
+    watchPatience(name, raft, electionTicks, fail);
+  }
+  safety.promotions.watch(name, raft, fail);
+  // Where the log may hold little, that bound goes first.
+  if (!options.smallBounds) safety.keptLog.watch(name, raft, options.drift, fail);
+  look(() => safety.acknowledged.started(name, raft));
+  process.onEnd(() => {
+    raftCheck.forget(name);
+    safety.acknowledged.ended(raft);
+    safety.promotions.forget(raft);
+    safety.keptLog.forget(name);
+  });
+}
+
+/** What is known of a member that ended. */
+interface Ended {
+  /** What it ended with; undefined for an end in order. */
+  readonly error: unknown;
+  /** Its removal from the cluster was applied somewhere. */
+  readonly isRemoved: boolean;
+  /** It is one that joins a cluster which exists. */
+  readonly joins: boolean;
+  /** Some member's store was made to differ. */
+  readonly isAnyAltered: boolean;
+  readonly faults: DiskFaults;
+}
+
+/**
+ * removed: it is no member any more. not-joined: it could not reach a member, or the membership has
+ * changed since it was configured to join. difference: it differs from others, or others from it,
+ * and must compare itself before it takes part. damage: its disk went bad, and so it refuses.
+ * fault: an operation that was made to fail. unexplained: a violation of SIM-9.
+ */
+type Ending = "removed" | "not-joined" | "difference" | "damage" | "fault" | "unexplained";
+
+/**
+ * Why a member's process ended by itself, and whether anything that was done to it explains that.
+ *
+ * Returns which it is.
+ */
+function endingOf({ error, isRemoved, joins, isAnyAltered, faults }: Ended): Ending {
+  // An end without an error is that of a member which was removed, and so is a start that is
+  // refused for it.
+  if (isRemoved && (error === undefined || error instanceof BootstrapError)) return "removed";
+  const isJoinError = joins && error instanceof Error && error.name === "JoinError";
+  if (isJoinError && !error.message.includes("started before")) return "not-joined";
+  if (
+    isAnyAltered &&
+    error instanceof Error &&
+    error.message.endsWith("found data inconsistency with peers")
+  )
+    return "difference";
+  // The store is ahead of a log whose syncs lied.
+  const isBehind = error instanceof BootstrapError && error.message.includes("has lost entries");
+  if (isBehind && faults.hasLied) return "damage";
+  return faults.reasonOf(error) ?? "unexplained";
 }

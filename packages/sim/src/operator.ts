@@ -2,7 +2,6 @@
  * An operator at work while the cluster runs: compares hashes, compacts, defragments, ends alarms,
  * moves leadership. What the members answer has to agree.
  */
-import type { Random } from "@quorate/host";
 import {
   AlarmRequest,
   AlarmRequest_AlarmAction,
@@ -15,13 +14,11 @@ import {
   StatusRequest,
   StatusResponse,
 } from "@quorate/proto";
-import type { SimOptions } from "./base/options.ts";
-import type { Scheduler } from "./base/scheduler.ts";
+import { Actor, type ActorDeps } from "./base/actor.ts";
 import { violate } from "./base/violation.ts";
 import type { Clients } from "./clients.ts";
-import type { Exchanges, Reply } from "./exchanges.ts";
+import type { Reply } from "./exchanges.ts";
 import type { Node } from "./node.ts";
-import type { Story } from "./report/story.ts";
 
 const { Alarm, Defragment, HashKV, Status } = MaintenanceService.methods;
 
@@ -29,48 +26,27 @@ const CALL_TIMEOUT_MS = 10_000;
 /** Hashes may be asked for as far back. */
 const MAX_HASH_AGE_REVISIONS = 30;
 
-export interface OperatorDeps {
-  readonly nodes: readonly Node[];
-  readonly scheduler: Scheduler;
-  readonly story: Story;
-  readonly random: Random;
-  readonly network: Exchanges;
+export interface OperatorDeps extends ActorDeps {
   readonly clients: Clients;
-  /** Something is wrong. */
-  fail(error: unknown): void;
 }
 
-export class Operator {
-  readonly #options: SimOptions;
-  readonly #deps: OperatorDeps;
-  readonly #random: Random;
-  #stopped = false;
+export class Operator extends Actor<OperatorDeps> {
   /** What a hash was at a revision under a compaction, and who said so. */
   readonly #hashes = new Map<string, { readonly hash: number; readonly name: string }>();
   readonly counts = { hashes: 0, defragmentations: 0, alarmsEnded: 0 };
 
-  constructor(options: SimOptions, deps: OperatorDeps) {
-    this.#options = options;
-    this.#deps = deps;
-    this.#random = deps.random;
-  }
-
   start(): void {
-    if (this.#options.operatorEveryMs === 0) return;
-    this.#work().catch((error: unknown) => this.#deps.fail(error));
-  }
-
-  stop(): void {
-    this.#stopped = true;
+    if (this.options.operatorEveryMs === 0) return;
+    this.#work().catch((error: unknown) => this.deps.fail(error));
   }
 
   async #work(): Promise<void> {
-    const { scheduler, nodes } = this.#deps;
-    while (!this.#stopped) {
-      await scheduler.delay(this.#random.unit() * 2 * this.#options.operatorEveryMs);
-      if (this.#stopped) return;
-      const node = nodes[this.#random.below(nodes.length)];
-      const way = this.#random.below(10);
+    const { scheduler, nodes } = this.deps;
+    while (!this.isStopped) {
+      await scheduler.delay(this.random.unit() * 2 * this.options.operatorEveryMs);
+      if (this.isStopped) return;
+      const node = nodes[this.random.below(nodes.length)];
+      const way = this.random.below(10);
       if (way < 5) await this.#hash(node);
       else if (way < 7) await this.#defragment(node);
       else if (way < 8) await this.#status(node);
@@ -80,16 +56,16 @@ export class Operator {
   }
 
   #call(node: Node, what: string, path: string, bytes: Uint8Array): Promise<Reply> {
-    this.#deps.story.record("operator", `asks ${node.name}: ${what}`);
-    return this.#deps.network.exchange(node, path, bytes, CALL_TIMEOUT_MS);
+    this.deps.story.record("operator", `asks ${node.name}: ${what}`);
+    return this.deps.network.exchange(node, path, bytes, CALL_TIMEOUT_MS);
   }
 
   async #hash(node: Node): Promise<void> {
-    const known = this.#deps.clients.knownRevision;
+    const known = this.deps.clients.knownRevision;
     const revision =
-      this.#random.below(2) === 0
+      this.random.below(2) === 0
         ? 0
-        : Math.max(1, known - this.#random.below(MAX_HASH_AGE_REVISIONS));
+        : Math.max(1, known - this.random.below(MAX_HASH_AGE_REVISIONS));
     const { isAltered, timesAltered } = node;
     const { bytes } = await this.#call(
       node,
@@ -99,7 +75,7 @@ export class Operator {
     );
     if (bytes === undefined) return;
     const { hash, hashRevision, compactRevision } = HashKVResponse.decode(bytes);
-    this.#deps.story.record(
+    this.deps.story.record(
       "operator",
       `${node.name} has hash ${hash} at ${hashRevision}, compacted ${compactRevision}`,
     );
@@ -135,10 +111,10 @@ export class Operator {
   }
 
   async #compact(node: Node): Promise<void> {
-    await this.#deps.clients.compact(
+    await this.deps.clients.compact(
       "operator",
       node,
-      Math.max(1, this.#deps.clients.knownRevision - this.#random.below(5)),
+      Math.max(1, this.deps.clients.knownRevision - this.random.below(5)),
     );
   }
 
@@ -149,7 +125,7 @@ export class Operator {
     if (bytes === undefined) return;
     const { alarms } = AlarmResponse.decode(bytes);
     if (alarms.length === 0) return;
-    await this.#deps.clients.compact("operator", node, this.#deps.clients.knownRevision);
+    await this.deps.clients.compact("operator", node, this.deps.clients.knownRevision);
     for (const { memberID, alarm } of alarms) {
       // Members that differ are another's care.
       if (alarm === AlarmType.CORRUPT) continue;

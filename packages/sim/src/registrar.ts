@@ -8,6 +8,7 @@ import type { Random } from "@quorate/host";
 import {
   ClusterService,
   MaintenanceService,
+  type Member,
   MemberAddRequest,
   MemberListRequest,
   MemberListResponse,
@@ -17,15 +18,12 @@ import {
   MoveLeaderRequest,
   type Member as WireMember,
 } from "@quorate/proto";
+import { Actor, type ActorDeps } from "./base/actor.ts";
 import type { SimOptions } from "./base/options.ts";
-import type { Scheduler } from "./base/scheduler.ts";
-import type { Exchanges } from "./exchanges.ts";
 import type { Links } from "./links.ts";
 import type { Node } from "./node.ts";
 import { nameAt, nextUrl, urlOf } from "./peer-urls.ts";
-import { Removals } from "./removals.ts";
 import { Replacer } from "./replacer.ts";
-import type { Story } from "./report/story.ts";
 
 const { MemberAdd, MemberList, MemberPromote, MemberRemove, MemberUpdate } = ClusterService.methods;
 
@@ -48,13 +46,9 @@ interface Move {
   readonly announcedFirst: boolean;
 }
 
-export interface RegistrarDeps {
+export interface RegistrarDeps extends ActorDeps {
   /** Everybody's list of machines: changed in place. */
   readonly nodes: Node[];
-  readonly scheduler: Scheduler;
-  readonly story: Story;
-  readonly random: Random;
-  readonly network: Exchanges;
   readonly links: Links;
   /**
    * Makes a machine for a member that was added; `cluster` is what its --initial-cluster is to be.
@@ -64,19 +58,13 @@ export interface RegistrarDeps {
   reconfigure(node: Node, url: string, cluster: string): Promise<void>;
   /** For what was thought of later, so that the draws before stay as they were. */
   readonly more: Random;
-  /** Something is wrong. */
-  fail(error: unknown): void;
 }
 
-export class Registrar {
-  readonly #options: SimOptions;
-  readonly #deps: RegistrarDeps;
-  readonly #random: Random;
+export class Registrar extends Actor<RegistrarDeps> {
   #next: number;
   /** The machines of those that vote, by the last list. */
   #voters: ReadonlySet<string>;
   #isFinishing = false;
-  #stopped = false;
   readonly #removals: Removals;
   /** Until then a change may be made whose outcome is not known. */
   #unknownUntilMs = 0;
@@ -90,9 +78,7 @@ export class Registrar {
   readonly #replacer: Replacer;
 
   constructor(options: SimOptions, deps: RegistrarDeps) {
-    this.#options = options;
-    this.#deps = deps;
-    this.#random = deps.random;
+    super(options, deps);
     const isSound = (member: WireMember) => this.#isSound(member);
     this.#unknownMs = UNKNOWN_MS + 2 * options.electionMs;
     this.#removals = new Removals(() => deps.scheduler.nowMs, this.#unknownMs, isSound);
@@ -111,8 +97,8 @@ export class Registrar {
   }
 
   start(): void {
-    const { membershipEveryMs, replaceEveryMs, churnEveryMs } = this.#options;
-    const fail = (error: unknown) => this.#deps.fail(error);
+    const { membershipEveryMs, replaceEveryMs, churnEveryMs } = this.options;
+    const fail = (error: unknown) => this.deps.fail(error);
     if (membershipEveryMs > 0) this.#work().catch(fail);
     if (membershipEveryMs > 0 && replaceEveryMs > 0) this.#replacer.work().catch(fail);
     if (churnEveryMs > 0) this.#churn().catch(fail);
@@ -123,10 +109,10 @@ export class Registrar {
    * only one at a time in its log.
    */
   async #churn(): Promise<void> {
-    const random = this.#deps.more.fork("churn");
-    const { nodes, scheduler, network } = this.#deps;
+    const random = this.deps.more.fork("churn");
+    const { nodes, scheduler, network } = this.deps;
     while (!this.#isFinishing) {
-      await scheduler.delay(-Math.log(1 - random.unit()) * this.#options.churnEveryMs);
+      await scheduler.delay(-Math.log(1 - random.unit()) * this.options.churnEveryMs);
       const asked = nodes[random.below(nodes.length)];
       const { memberId, url } = nodes[random.below(nodes.length)];
       if (memberId === 0n) continue;
@@ -143,29 +129,25 @@ export class Registrar {
     this.counts.replaced = this.#replacer.counts.replaced;
   }
 
-  stop(): void {
-    this.#stopped = true;
-  }
-
   /** Whether a quorum is left without one more member, even if a voter is being added. */
   mayDamage(): boolean {
     const isSound = ({ damaged, isAltered, machine }: Node) =>
       !damaged && !isAltered && !machine.faults.isLying;
-    const sound = this.#deps.nodes.filter(
+    const sound = this.deps.nodes.filter(
       (node) => isSound(node) && this.#voters.has(node.name),
     ).length;
-    const { membershipEveryMs, replaceEveryMs } = this.#options;
+    const { membershipEveryMs, replaceEveryMs } = this.options;
     const voters = this.#voters.size + (membershipEveryMs === 0 ? 0 : replaceEveryMs === 0 ? 1 : 2);
     return 2 * (sound - 1) > voters;
   }
 
   async #work(): Promise<void> {
-    while (!this.#stopped) {
+    while (!this.isStopped) {
       const waitMs = this.#isFinishing
         ? 300
-        : 2 * this.#random.unit() * this.#options.membershipEveryMs;
-      await this.#deps.scheduler.delay(waitMs);
-      const members = this.#stopped ? undefined : await this.#list();
+        : 2 * this.random.unit() * this.options.membershipEveryMs;
+      await this.deps.scheduler.delay(waitMs);
+      const members = this.isStopped ? undefined : await this.#list();
       if (members === undefined) continue;
       this.#voters = new Set(
         members.flatMap(({ peerURLs, isLearner }) => (isLearner ? [] : peerURLs.map(nameAt))),
@@ -179,20 +161,20 @@ export class Registrar {
   }
 
   #anyNode(): Node {
-    const { nodes } = this.#deps;
-    return nodes[this.#random.below(nodes.length)];
+    const { nodes } = this.deps;
+    return nodes[this.random.below(nodes.length)];
   }
 
   async #call(what: string, path: string, bytes: Uint8Array): Promise<Uint8Array | undefined> {
     const node = this.#anyNode();
-    this.#deps.story.record("registrar", `asks ${node.name}: ${what}`);
+    this.deps.story.record("registrar", `asks ${node.name}: ${what}`);
     const timeoutMs =
-      this.#options.theme === "raft" && !this.#isFinishing ? HURRIED_TIMEOUT_MS : CALL_TIMEOUT_MS;
-    const reply = await this.#deps.network.exchange(node, path, bytes, timeoutMs);
-    this.#deps.story.record("registrar", `${what}: ${reply.error ?? "done"}`);
+      this.options.theme === "raft" && !this.#isFinishing ? HURRIED_TIMEOUT_MS : CALL_TIMEOUT_MS;
+    const reply = await this.deps.network.exchange(node, path, bytes, timeoutMs);
+    this.deps.story.record("registrar", `${what}: ${reply.error ?? "done"}`);
     const isUnknown =
       reply.error !== undefined && reply.unsent !== true && path !== MemberList.path;
-    if (isUnknown) this.#unknownUntilMs = this.#deps.scheduler.nowMs + this.#unknownMs;
+    if (isUnknown) this.#unknownUntilMs = this.deps.scheduler.nowMs + this.#unknownMs;
     return reply.bytes;
   }
 
@@ -206,12 +188,12 @@ export class Registrar {
   }
 
   #nodeOf(member: WireMember): Node | undefined {
-    return this.#deps.nodes.find(({ name }) => name === nameAt(member.peerURLs[0]));
+    return this.deps.nodes.find(({ name }) => name === nameAt(member.peerURLs[0]));
   }
 
   /** Machines whose members do not belong to the cluster any more are let go. */
   #leave(members: readonly WireMember[]): void {
-    const { nodes, scheduler } = this.#deps;
+    const { nodes, scheduler } = this.deps;
     const names = new Set(members.flatMap(({ peerURLs }) => peerURLs.map(nameAt)));
     this.#listed = names;
     for (const node of [...nodes]) {
@@ -239,18 +221,18 @@ export class Registrar {
       let node = this.#nodeOf(member);
       if (node?.hasRun === true && node.memberId !== member.ID) {
         // Removed, and added again at the same place: the machine begins again, with nothing.
-        const { nodes } = this.#deps;
+        const { nodes } = this.deps;
         node.retire();
         nodes.splice(nodes.indexOf(node), 1);
         node = undefined;
       }
       if (node?.hasNotJoined !== false) this.#openWay(members);
       if (node === undefined) {
-        node = await this.#deps.makeNode(nameAt(url), url, cluster);
-        this.#deps.nodes.push(node);
+        node = await this.deps.makeNode(nameAt(url), url, cluster);
+        this.deps.nodes.push(node);
         node.start();
       } else if (node.down && node.hasNotJoined && !node.gone) {
-        await this.#deps.reconfigure(node, node.url, cluster);
+        await this.deps.reconfigure(node, node.url, cluster);
         if (node.down) node.start();
       }
     }
@@ -261,7 +243,7 @@ export class Registrar {
    * opens the way.
    */
   #openWay(members: readonly WireMember[]): void {
-    const { links, story } = this.#deps;
+    const { links, story } = this.deps;
     const canDial = members.some((member) => {
       const node = this.#nodeOf(member);
       return node?.hasRun === true && !node.refused && links.canDial(node.name);
@@ -272,18 +254,18 @@ export class Registrar {
   }
 
   #isEverybodyThere(members: readonly WireMember[]): boolean {
-    const { nodes } = this.#deps;
+    const { nodes } = this.deps;
     if (
       nodes.length !== members.length ||
       this.#move !== undefined ||
-      this.#deps.scheduler.nowMs < this.#unknownUntilMs
+      this.deps.scheduler.nowMs < this.#unknownUntilMs
     )
       return false;
     if (!members.every((member) => this.#nodeOf(member)?.isSettled === true)) return false;
     // Learners that promote themselves are to have done so, unless a member is missing that this
     // would need.
     return (
-      !this.#options.autoPromote ||
+      !this.options.autoPromote ||
       nodes.some(({ refused }) => refused) ||
       members.every(({ isLearner }) => !isLearner)
     );
@@ -294,11 +276,11 @@ export class Registrar {
     const voters = members.filter(({ isLearner }) => !isLearner);
     const sound = (list: readonly WireMember[]) =>
       list.filter((member) => this.#isSound(member)).length;
-    if (this.#options.moves && this.#deps.more.below(4) === 0) {
+    if (this.options.moves && this.deps.more.below(4) === 0) {
       this.#beginMoving(members);
       return;
     }
-    const way = this.#random.below(10);
+    const way = this.random.below(10);
     const broken = members.find((member) => this.#nodeOf(member)?.refused === true);
     if (broken !== undefined && way < 5) await this.#remove(broken, voters);
     else if (learners.length > 0 && way < 4) {
@@ -309,11 +291,11 @@ export class Registrar {
         MemberPromoteRequest.encode({ ID: learner.ID }),
       );
       if (done !== undefined) this.counts.promoted++;
-    } else if (members.length < this.#options.maxMembers && way < 7) {
-      const isLearner = this.#random.below(3) > 0;
+    } else if (members.length < this.options.maxMembers && way < 7) {
+      const isLearner = this.random.below(3) > 0;
       // A voter counts from when it is added, and may not come up for long.
       if (isLearner || 2 * sound(voters) > voters.length + 1) await this.#add(isLearner);
-    } else if (way < 9) await this.#remove(members[this.#random.below(members.length)], voters);
+    } else if (way < 9) await this.#remove(members[this.random.below(members.length)], voters);
     else await this.#moveLeader(voters);
   }
 
@@ -330,7 +312,7 @@ export class Registrar {
   }
 
   #beginMoving(members: readonly WireMember[]): void {
-    const { more } = this.#deps;
+    const { more } = this.deps;
     const member = members[more.below(members.length)];
     const node = this.#nodeOf(member);
     if (this.#move !== undefined || node === undefined || node.refused || !node.hasRun) return;
@@ -338,7 +320,7 @@ export class Registrar {
     // where it is.
     const announcedFirst = more.below(3) > 0 || !this.#removals.isSafe(member, members);
     // A member that no peer can dial learns of a new address only by its log.
-    if (this.#options.oneWayDials || this.#replacer.hasAdded(node.url)) return;
+    if (this.options.oneWayDials || this.#replacer.hasAdded(node.url)) return;
     this.#move = { id: member.ID, url: nextUrl(node.url), announcedFirst };
   }
 
@@ -369,8 +351,8 @@ export class Registrar {
       const cluster = members
         .map(({ ID, peerURLs: [first] }) => `${nameAt(first)}=${ID === id ? url : first}`)
         .join(",");
-      this.#deps.story.record("registrar", `${node.name} moves to ${url}`);
-      await this.#deps.reconfigure(node, url, cluster);
+      this.deps.story.record("registrar", `${node.name} moves to ${url}`);
+      await this.deps.reconfigure(node, url, cluster);
       node.crash("kill");
       if (node.down) node.start();
     }
@@ -387,17 +369,55 @@ export class Registrar {
   }
 
   async #moveLeader(voters: readonly WireMember[]): Promise<void> {
-    const leader = this.#deps.nodes.find((node) => node.member?.isLeader === true);
-    const { ID } = voters[this.#random.below(voters.length)];
+    const leader = this.deps.nodes.find((node) => node.member?.isLeader === true);
+    const { ID } = voters[this.random.below(voters.length)];
     if (leader === undefined) return;
     const { path } = MaintenanceService.methods.MoveLeader;
-    this.#deps.story.record("registrar", `asks ${leader.name} to move leadership to ${ID}`);
-    const reply = await this.#deps.network.exchange(
+    this.deps.story.record("registrar", `asks ${leader.name} to move leadership to ${ID}`);
+    const reply = await this.deps.network.exchange(
       leader,
       path,
       MoveLeaderRequest.encode({ targetID: ID }),
       CALL_TIMEOUT_MS,
     );
     if (reply.bytes !== undefined) this.counts.moved++;
+  }
+}
+
+/**
+ * Removals of members that were requested and may still take place. Two operators that request one
+ * each at the same moment can remove the quorum, although each request alone leaves one.
+ */
+class Removals {
+  readonly #nowMs: () => number;
+  readonly #durationMs: number;
+  readonly #isSound: (member: Member) => boolean;
+  /** When a requested removal cannot take place any more, by member. */
+  readonly #endsMs = new Map<bigint, number>();
+
+  /**
+   * @param durationMs how long a request may take effect
+   * @param isSound whether a member can do its part
+   */
+  constructor(nowMs: () => number, durationMs: number, isSound: (member: Member) => boolean) {
+    this.#nowMs = nowMs;
+    this.#durationMs = durationMs;
+    this.#isSound = isSound;
+  }
+
+  /** Whether the voters without `member`, and without pending removals, have a sound quorum. */
+  isSafe(member: Member, members: readonly Member[]): boolean {
+    const others = members.filter(
+      ({ ID, isLearner }) =>
+        ID !== member.ID && !isLearner && (this.#endsMs.get(ID) ?? 0) <= this.#nowMs(),
+    );
+    return 2 * others.filter(this.#isSound).length > others.length;
+  }
+
+  /** As `isSafe`; if true, the removal is pending from now on. */
+  begin(member: Member, members: readonly Member[]): boolean {
+    if (!this.isSafe(member, members)) return false;
+    this.#endsMs.set(member.ID, this.#nowMs() + this.#durationMs);
+    return true;
   }
 }

@@ -3,7 +3,6 @@
  * operator who deals with what comes of it where members do not mend themselves: a member that the
  * alarm CORRUPT names is given up, and then the alarm is ended.
  */
-import type { Random } from "@quorate/host";
 import {
   AlarmRequest,
   AlarmRequest_AlarmAction,
@@ -11,13 +10,10 @@ import {
   AlarmType,
   MaintenanceService,
 } from "@quorate/proto";
-import type { SimOptions } from "./base/options.ts";
-import type { Scheduler } from "./base/scheduler.ts";
+import { Actor, type ActorDeps } from "./base/actor.ts";
 import type { CorruptionCheck } from "./check/corruption.ts";
 import type { Safety } from "./check/safety.ts";
-import type { Exchanges } from "./exchanges.ts";
 import type { Node } from "./node.ts";
-import type { Story } from "./report/story.ts";
 
 const { Alarm } = MaintenanceService.methods;
 
@@ -35,38 +31,21 @@ const MAX_SILENT_LOOKS = 12;
  */
 const MAX_NAMELESS_LOOKS = 12;
 
-export interface SaboteurDeps {
-  readonly nodes: readonly Node[];
-  readonly scheduler: Scheduler;
-  readonly story: Story;
-  readonly random: Random;
-  readonly network: Exchanges;
+export interface SaboteurDeps extends ActorDeps {
   readonly check: CorruptionCheck;
   readonly safety: Safety;
   /** Whether one more member can do without what it has. */
   mayDamage(): boolean;
-  /** Something is wrong. */
-  fail(error: unknown): void;
 }
 
-export class Saboteur {
-  readonly #options: SimOptions;
-  readonly #deps: SaboteurDeps;
-  readonly #random: Random;
+export class Saboteur extends Actor<SaboteurDeps> {
   #isActive = true;
-  #stopped = false;
   #nameless = 0;
   readonly counts = { alarmsEnded: 0, condemned: 0 };
 
-  constructor(options: SimOptions, deps: SaboteurDeps) {
-    this.#options = options;
-    this.#deps = deps;
-    this.#random = deps.random;
-  }
-
   start(): void {
-    if (this.#options.sabotageEveryMs === 0) return;
-    const { fail } = this.#deps;
+    if (this.options.sabotageEveryMs === 0) return;
+    const { fail } = this.deps;
     this.#work().catch(fail);
     this.#mend().catch(fail);
   }
@@ -76,16 +55,12 @@ export class Saboteur {
     this.#isActive = false;
   }
 
-  stop(): void {
-    this.#stopped = true;
-  }
-
   /**
    * What is left to be found or mended, in words; undefined if all members are like the others and
    * no alarm CORRUPT is raised.
    */
   get unsettled(): string | undefined {
-    const { nodes, safety, check } = this.#deps;
+    const { nodes, safety, check } = this.deps;
     for (const node of nodes) {
       if (node.refused || !this.#isVisible(node)) continue;
       const what = node.alterations.map(({ key, revision }) => `${key} at ${revision}`).join(", ");
@@ -101,17 +76,17 @@ export class Saboteur {
    * go, and left out.
    */
   #isVisible(node: Node): boolean {
-    const { keys } = this.#deps.safety.lastState;
-    const compacted = node.member?.store.mvcc.compactRevision ?? this.#deps.safety.compactRevision;
+    const { keys } = this.deps.safety.lastState;
+    const compacted = node.member?.store.mvcc.compactRevision ?? this.deps.safety.compactRevision;
     return node.alterations.some(
       ({ key, revision }) => revision > compacted || keys.get(key)?.mod === revision,
     );
   }
 
   async #work(): Promise<void> {
-    const { scheduler, nodes, mayDamage, story } = this.#deps;
+    const { scheduler, nodes, mayDamage, story } = this.deps;
     while (this.#isActive) {
-      await scheduler.delay(2 * this.#random.unit() * this.#options.sabotageEveryMs);
+      await scheduler.delay(2 * this.random.unit() * this.options.sabotageEveryMs);
       // One at a time: of two that differ, one could be rebuilt from the other.
       if (
         !this.#isActive ||
@@ -120,16 +95,16 @@ export class Saboteur {
         !mayDamage()
       )
         continue;
-      const node = nodes[this.#random.below(nodes.length)];
+      const node = nodes[this.random.below(nodes.length)];
       if (!node.refused && !node.gone && node.alter())
         story.record("saboteur", `altered ${node.name}`);
     }
   }
 
   async #mend(): Promise<void> {
-    const { scheduler, nodes, check } = this.#deps;
+    const { scheduler, nodes, check } = this.deps;
     let silent = 0;
-    while (!this.#stopped) {
+    while (!this.isStopped) {
       await scheduler.delay(LOOK_EVERY_MS);
       if (!check.isAnyAltered) continue;
       // One that does not start for that is never named: the operator, who looks at its log,
@@ -137,23 +112,23 @@ export class Saboteur {
       if (!this.#isActive)
         for (const one of nodes)
           if (one.foundDifference && one.isAltered && !one.refused) this.#condemn(one);
-      const node = nodes[this.#random.below(nodes.length)];
+      const node = nodes[this.random.below(nodes.length)];
       const list = AlarmRequest.encode({
         action: AlarmRequest_AlarmAction.GET,
         alarm: AlarmType.CORRUPT,
       });
-      const { bytes } = await this.#deps.network.exchange(node, Alarm.path, list, CALL_TIMEOUT_MS);
+      const { bytes } = await this.deps.network.exchange(node, Alarm.path, list, CALL_TIMEOUT_MS);
       if (bytes === undefined) {
         // A member that differs keeps those that would make a majority from starting: it has to go
         // first.
-        if (!this.#isActive && ++silent > MAX_SILENT_LOOKS && !this.#options.selfHeal)
+        if (!this.#isActive && ++silent > MAX_SILENT_LOOKS && !this.options.selfHeal)
           this.#giveUpAltered();
         continue;
       }
       silent = 0;
       const raised = AlarmResponse.decode(bytes).alarms.map(({ memberID }) => memberID);
       if (
-        this.#options.selfHeal &&
+        this.options.selfHeal &&
         raised.includes(0n) &&
         nodes.some((one) => !one.refused && this.#isVisible(one))
       ) {
@@ -167,10 +142,10 @@ export class Saboteur {
   }
 
   async #deal(memberId: bigint, asked: Node): Promise<void> {
-    const { nodes } = this.#deps;
+    const { nodes } = this.deps;
     const named = nodes.find((node) => node.memberId === memberId && memberId !== 0n);
     // It ends the alarm itself when it is like the others.
-    if (this.#options.selfHeal && named !== undefined) return;
+    if (this.options.selfHeal && named !== undefined) return;
     if (named !== undefined && !named.refused) this.#condemn(named);
     // No member was named: that is over when the one that differs has been, or when the operator
     // has found out who that is.
@@ -187,20 +162,20 @@ export class Saboteur {
       memberID: memberId,
       alarm: AlarmType.CORRUPT,
     });
-    this.#deps.story.record(
+    this.deps.story.record(
       "operator",
       `ends the alarm CORRUPT of ${memberId.toString(16)} through ${asked.name}`,
     );
-    const { bytes } = await this.#deps.network.exchange(asked, Alarm.path, end, CALL_TIMEOUT_MS);
+    const { bytes } = await this.deps.network.exchange(asked, Alarm.path, end, CALL_TIMEOUT_MS);
     if (bytes !== undefined) this.counts.alarmsEnded++;
   }
 
   #giveUpAltered(): void {
-    for (const node of this.#deps.nodes) if (node.isAltered && !node.refused) this.#condemn(node);
+    for (const node of this.deps.nodes) if (node.isAltered && !node.refused) this.#condemn(node);
   }
 
   #condemn(node: Node): void {
-    this.#deps.story.record("operator", `gives up ${node.name}, which differs from the others`);
+    this.deps.story.record("operator", `gives up ${node.name}, which differs from the others`);
     this.counts.condemned++;
     node.condemn();
   }

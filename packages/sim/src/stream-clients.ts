@@ -7,23 +7,15 @@
  *   STREAM-2 broken off  what was received before a member or a connection was lost is the
  *                        beginning of the range at one revision
  */
-import type { Random } from "@quorate/host";
 import { KVService, RangeResponse, RangeStreamResponse } from "@quorate/proto";
+import { Actor, type ActorDeps } from "./base/actor.ts";
 import { toModelKv } from "./base/codec.ts";
 import type { ModelOp } from "./base/model.ts";
 import { kvFields } from "./base/model-difference.ts";
-import type { SimOptions } from "./base/options.ts";
-import type { Scheduler } from "./base/scheduler.ts";
 import { type Safety, violate } from "./check/safety.ts";
 import type { Clients } from "./clients.ts";
-import {
-  type ClientStreamListener,
-  ENDED_BY_SERVER,
-  type Exchanges,
-  type Reply,
-} from "./exchanges.ts";
+import { type ClientStreamListener, ENDED_BY_SERVER, type Reply } from "./exchanges.ts";
 import type { Node } from "./node.ts";
-import type { Story } from "./report/story.ts";
 
 const { path: PATH } = KVService.methods.RangeStream;
 const CALL_TIMEOUT_MS = 10_000;
@@ -34,49 +26,27 @@ const WRITTEN_TOGETHER = 11;
 
 type ModelRead = Extract<ModelOp, { kind: "range" }>;
 
-export interface StreamClientsDeps {
-  readonly nodes: readonly Node[];
-  readonly scheduler: Scheduler;
-  readonly story: Story;
-  readonly random: Random;
-  readonly network: Exchanges;
+export interface StreamClientsDeps extends ActorDeps {
   readonly clients: Clients;
   readonly safety: Safety;
-  /** Something is wrong. */
-  fail(error: unknown): void;
 }
 
-export class StreamClients {
-  readonly #options: SimOptions;
-  readonly #deps: StreamClientsDeps;
-  readonly #random: Random;
-  #stopped = false;
+export class StreamClients extends Actor<StreamClientsDeps> {
   #writes = 0;
   readonly counts = { whole: 0, parts: 0, broken: 0 };
 
-  constructor(options: SimOptions, deps: StreamClientsDeps) {
-    this.#options = options;
-    this.#deps = deps;
-    this.#random = deps.random;
-  }
-
   start(): void {
-    if (this.#options.streamEveryMs > 0)
-      this.#work().catch((error: unknown) => this.#deps.fail(error));
-  }
-
-  /** No more streams; those under way end. */
-  stop(): void {
-    this.#stopped = true;
+    if (this.options.streamEveryMs > 0)
+      this.#work().catch((error: unknown) => this.deps.fail(error));
   }
 
   async #work(): Promise<void> {
-    const { scheduler, nodes } = this.#deps;
-    while (!this.#stopped) {
-      await scheduler.delay(2 * this.#random.unit() * this.#options.streamEveryMs);
-      if (this.#stopped) return;
-      const node = nodes[this.#random.below(nodes.length)];
-      if (this.#writes < KEYS / WRITTEN_TOGETHER || this.#random.below(3) === 0)
+    const { scheduler, nodes } = this.deps;
+    while (!this.isStopped) {
+      await scheduler.delay(2 * this.random.unit() * this.options.streamEveryMs);
+      if (this.isStopped) return;
+      const node = nodes[this.random.below(nodes.length)];
+      if (this.#writes < KEYS / WRITTEN_TOGETHER || this.random.below(3) === 0)
         await this.#write(node);
       else await this.#read(node);
     }
@@ -95,12 +65,12 @@ export class StreamClients {
     });
     const mode = { serializable: false, atRevision: 0 };
     const txn = { kind: "txn", compares: [], success, failure: [] } as const;
-    await this.#deps.clients.call("stream", node, txn, mode, CALL_TIMEOUT_MS);
+    await this.deps.clients.call("stream", node, txn, mode, CALL_TIMEOUT_MS);
   }
 
   async #read(node: Node): Promise<void> {
-    const random = this.#random;
-    const { clients } = this.#deps;
+    const random = this.random;
+    const { clients } = this.deps;
     const key = this.#key(random.below(KEYS));
     const ranges = [
       { key: "s", end: "t" },
@@ -128,8 +98,8 @@ export class StreamClients {
 
   /** All parts as one RangeResponse. */
   #stream(node: Node, bytes: Uint8Array, request: ModelRead): Promise<Reply> {
-    const { network, scheduler } = this.#deps;
-    const random = this.#random;
+    const { network, scheduler } = this.deps;
+    const random = this.random;
     const parts = new Parts();
     const { timesAltered } = node;
     return new Promise((resolve) => {
@@ -170,7 +140,7 @@ export class StreamClients {
     try {
       judge();
     } catch (error) {
-      this.#deps.fail(error);
+      this.deps.fail(error);
     }
   }
 
@@ -178,7 +148,7 @@ export class StreamClients {
   #looksBegun(node: Node, parts: Parts, request: ModelRead): void {
     const got = JSON.stringify(parts.kvs.map(toModelKv).map(kvFields));
     if (parts.kvs.length === 0) return;
-    const { safety } = this.#deps;
+    const { safety } = this.deps;
     for (let revision = safety.lastState.revision; revision >= 1; revision--) {
       const state = safety.stateAt(revision);
       if (state === undefined) continue;

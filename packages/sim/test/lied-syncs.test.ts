@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { MemoryDisk } from "@quorate/host/testing";
 import { WalDamageError } from "@quorate/wal";
-import { LiedSyncs } from "../src/lied-syncs.ts";
+import { LiedSyncs } from "../src/disk-faults.ts";
 
 const LOST = "the checksum does not match";
 

@@ -4,7 +4,7 @@ import { silentLogger } from "@quorate/host";
 import { ManualClock, MemoryDisk } from "@quorate/host/testing";
 import { raftpb } from "@quorate/proto";
 import { Wal } from "@quorate/wal";
-import { logEndOf } from "../src/log-end.ts";
+import { logEndOf } from "../src/log-reader.ts";
 
 const DIR = "/data/wal";
 

@@ -8,8 +8,8 @@ import { freshSeed } from "../../../test/support/fresh-seed.ts";
 import { Process } from "../src/base/scheduler.ts";
 import type { Station } from "../src/sim-transport.ts";
 import { cutAtRandom } from "../src/wire/cuts.ts";
-import { damage } from "../src/wire/damage.ts";
 import { type Sent, Wire } from "../src/wire/wire.ts";
+import { damage } from "../src/wire/wires.ts";
 
 const SEEDS = [20_261_122, freshSeed()];
 

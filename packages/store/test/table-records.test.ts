@@ -15,7 +15,7 @@ import { fromLatin1, KeyValue, toLatin1 } from "@quorate/proto";
 import type { EtcdSnapshot } from "../src/etcd-file/export.ts";
 import { openTables, type TableRange } from "../src/level-files/records.ts";
 import { WINDOW_BYTES } from "../src/level-files/table-run.ts";
-import { RecordHead } from "../src/mvcc/record-head.ts";
+import { RecordHead } from "../src/mvcc/restore.ts";
 import { Store } from "../src/store.ts";
 import { applyEntry, randomLog } from "./store-log.ts";
 

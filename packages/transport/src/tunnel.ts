@@ -13,7 +13,7 @@
  * send it a turn of the loop later. Both sides open their windows as far as they go: what waits for
  * the network is bounded by the sender's queue and TCP, not by HTTP/2.
  */
-import { alloc, concat, equals, fromLatin1, http2, readU32BE } from "@quorate/proto";
+import { alloc, concat, defined, equals, fromLatin1, http2, readU32BE } from "@quorate/proto";
 import { FrameError } from "./frames.ts";
 
 /** The first bytes of a client. */
@@ -121,14 +121,15 @@ export class Tunnel {
   wrap(pieces: Uint8Array[], bytes: number): Uint8Array[] {
     if (bytes > Math.min(this.#connectionWindowBytes, this.#streamWindowBytes))
       throw new FrameError("the peer's window is closed");
+    const first = defined(pieces[0], "the first piece");
     this.#connectionWindowBytes -= bytes;
     this.#streamWindowBytes -= bytes;
     if (bytes <= this.#maxFrameBytes) {
-      putFrameHeader(pieces[0], 0, bytes, FrameType.Data, 0, STREAM);
+      putFrameHeader(first, 0, bytes, FrameType.Data, 0, STREAM);
       return pieces;
     }
     const framed: Uint8Array[] = [];
-    pieces[0] = pieces[0].subarray(FRAME_HEAD_BYTES);
+    pieces[0] = first.subarray(FRAME_HEAD_BYTES);
     let leftBytes = bytes;
     let frameLeftBytes = 0;
     for (const piece of pieces) {
@@ -186,7 +187,7 @@ export class Tunnel {
     const word = readU32BE(this.#head, 0);
     this.#awaitedBytes = word >>> 8;
     this.#type = word & 0xff;
-    this.#flags = this.#head[4];
+    this.#flags = this.#head[4] ?? 0;
     this.#stream = readU32BE(this.#head, 5) & 0x7fff_ffff;
     this.#headBytes = 0;
     this.#payload = [];
@@ -214,8 +215,9 @@ export class Tunnel {
     }
     let bytes = part;
     if (this.#paddingBytes === -1) {
-      if (part.length === 0) return;
-      this.#paddingBytes = part[0];
+      const [paddingBytes] = part;
+      if (paddingBytes === undefined) return;
+      this.#paddingBytes = paddingBytes;
       bytes = part.subarray(1);
     }
     // What still comes, and of this part what lies beyond the data, is padding.
@@ -226,7 +228,7 @@ export class Tunnel {
   #end(): void {
     const type = this.#type;
     this.#type = -1;
-    const payload = this.#payload.length === 1 ? this.#payload[0] : concat(this.#payload);
+    const payload = concat(this.#payload);
     const isAck = (this.#flags & Flag.Ack) !== 0;
     if (type === FrameType.Settings && !isAck) this.#settings(payload);
     else if (type === FrameType.Ping) this.#ping(payload, isAck);
@@ -245,7 +247,7 @@ export class Tunnel {
   #settings(payload: Uint8Array): void {
     if (payload.length % 6 !== 0) throw new FrameError("HTTP/2 settings that are cut");
     for (let at = 0; at < payload.length; at += 6) {
-      const name = (payload[at] << 8) | payload[at + 1];
+      const name = readU32BE(payload, at) >>> 16;
       const value = readU32BE(payload, at + 2);
       if (name === Setting.InitialWindowSize) {
         if (value > MAX_WINDOW_BYTES) throw new FrameError(`HTTP/2 window of ${value} bytes`);

@@ -84,9 +84,8 @@ export class Chains<T, Tail> {
   }
 
   #pump(name: string, chain: Chain<T, Tail>): void {
-    let begun = 0;
-    while (begun < chain.waiting.length && this.#begin(name, chain, chain.waiting[begun])) begun++;
-    if (begun > 0) chain.waiting = chain.waiting.slice(begun);
+    const held = chain.waiting.findIndex((entry) => !this.#begin(name, chain, entry));
+    if (held !== 0) chain.waiting = held < 0 ? [] : chain.waiting.slice(held);
     if (chain.waiting.length === 0 && chain.onTheirWay === 0) this.#chains.delete(name);
   }
 

@@ -46,8 +46,10 @@ export function eventOf(
       if (event !== undefined) return event;
     }
   }
-  if (deleted.length === 0) return undefined;
-  return deletionEvent(mvcc, deleted[0], changes[0].kv.modRevision, watched, wallMs);
+  const [path] = deleted;
+  const [change] = changes;
+  if (path === undefined || change === undefined) return undefined;
+  return deletionEvent(mvcc, path, change.kv.modRevision, watched, wallMs);
 }
 
 function writeEvent(

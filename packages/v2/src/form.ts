@@ -31,7 +31,7 @@ const WITH_BODY: ReadonlySet<string> = new Set(["POST", "PUT", "PATCH"]);
 export function parseForm({ method, query, headers }: HttpHead, body: Uint8Array): Form {
   const values = new Map<string, string[]>();
   let problem: string | undefined;
-  const [type] = (headers.get("content-type") ?? "").split(";", 1);
+  const [type = ""] = (headers.get("content-type") ?? "").split(";", 1);
   const isForm = WITH_BODY.has(method) && type.trim().toLowerCase() === FORM_TYPE;
   for (const text of isForm ? [toLatin1(body), query] : [query]) {
     const bad = parseInto(values, text);

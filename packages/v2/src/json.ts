@@ -28,18 +28,22 @@ export function goString(latin1: string): string {
   const out = new Uint8Array(bytes.length * MAX_ESCAPE_BYTES);
   let size = 0;
   for (let at = 0; at < bytes.length; ) {
-    const byte = bytes[at];
+    const byte = latin1.charCodeAt(at);
     const length = sequenceLength(bytes, at, bytes.length);
     if (length === 0) {
       size = writeEscape(out, size, REPLACEMENT);
       at++;
       continue;
     }
+    const end = at + length;
     if (length === 1 && isEscaped(byte)) size = writeEscape(out, size, byte);
-    else if (length === 3 && isSeparator(bytes, at))
-      size = writeEscape(out, size, 0x2000 | (bytes[at + 2] & 0x3f));
-    else for (let i = 0; i < length; i++) out[size++] = bytes[at + i];
-    at += length;
+    else if (length === 3 && isSeparator(latin1, at))
+      size = writeEscape(out, size, latin1.charCodeAt(at + 2) - 0x80 + 0x2000);
+    else {
+      out.set(bytes.subarray(at, end), size);
+      size += length;
+    }
+    at = end;
   }
   return `"${toUtf8(out, 0, size)}"`;
 }
@@ -50,8 +54,8 @@ function isEscaped(byte: number): boolean {
 }
 
 /** U+2028 or U+2029. */
-function isSeparator(bytes: Uint8Array, at: number): boolean {
-  return bytes[at] === 0xe2 && bytes[at + 1] === 0x80 && (bytes[at + 2] & 0xfe) === 0xa8;
+function isSeparator(latin1: string, at: number): boolean {
+  return latin1.startsWith("\xe2\x80", at) && (latin1.charCodeAt(at + 2) & 0xfe) === 0xa8;
 }
 
 /** Writes the escape of a code below 0x10000; returns the place behind it. */

@@ -114,9 +114,9 @@ function uint64(text: string): bigint | undefined {
 }
 
 function index(form: Form, name: string): number {
-  const values = form.get(name);
-  if (values === undefined) return 0;
-  const value = uint64(values[0]);
+  const text = form.get(name)?.[0];
+  if (text === undefined) return 0;
+  const value = uint64(text);
   if (value === undefined) throw new V2Error("IndexNaN", `invalid value for "${name}"`);
   // No revision is as large: it equals none, and lies before none.
   return Number(value < MAX_INDEX ? value : MAX_INDEX);

@@ -1,7 +1,7 @@
 /** /v2/keys (etcd 3.4: etcdserver/api/v2http/client.go, keysHandler). */
 import type { HttpExchange, HttpExchangeHandler } from "@quorate/host";
 import type { Member } from "@quorate/member";
-import { fromLatin1, idToHex, KVService, RangeRequest } from "@quorate/proto";
+import { defined, fromLatin1, fromUtf8, idToHex, KVService, RangeRequest } from "@quorate/proto";
 import { StatusError } from "@quorate/rpc";
 import { type CallServices, HttpCaller } from "./calls.ts";
 import { type Counted, countedAs, type StoreCounters } from "./counters.ts";
@@ -11,7 +11,6 @@ import { type KeyRequest, parseKeyRequest } from "./key-request.ts";
 import { nodeKey, pathText, type Range } from "./keys.ts";
 import type { V2Limits } from "./limits.ts";
 import { listChildren } from "./listing.ts";
-import { sendLong } from "./long-body.ts";
 import { eventJson, nodeHead, nodeTail, viewOf } from "./node-json.ts";
 import { decodeNode } from "./record.ts";
 import { lookUp } from "./tree.ts";
@@ -120,7 +119,13 @@ class Keys {
       const { kvs } = await caller.call(KVService.methods.Range, range);
       return {
         index,
-        pieces: [eventJson("get", viewOf(path, decodeNode(kvs[0]), wallMs), undefined)],
+        pieces: [
+          eventJson(
+            "get",
+            viewOf(path, decodeNode(defined(kvs[0], "the file")), wallMs),
+            undefined,
+          ),
+        ],
       };
     }
     const listing = {
@@ -229,4 +234,60 @@ class Keys {
       "x-raft-term": String(this.#member.term),
     };
   }
+}
+
+/** Characters that are sent at once; a shorter body is one piece. */
+const PIECE_CHARS: number = 64 << 10;
+/** Pieces of one turn of the event loop. */
+const PIECES_PER_TURN = 8;
+
+/** Resolves when all is sent, or the client is gone. */
+async function sendLong(
+  { exchange, listen }: V2Exchange,
+  caller: HttpCaller,
+  headers: Readonly<Record<string, string>>,
+  texts: readonly string[],
+  nextTurn: () => Promise<void>,
+): Promise<void> {
+  let wake = (): void => {};
+  listen({
+    drained: () => wake(),
+    aborted: () => {
+      caller.cancel();
+      wake();
+    },
+  });
+  let sent = 0;
+  for (const piece of joined(texts)) {
+    if (sent === 0 && piece.isLast) {
+      exchange.respond({ status: 200, headers, body: piece.text });
+      return;
+    }
+    if (sent === 0) exchange.start(200, headers);
+    const hasSpace = exchange.send(fromUtf8(piece.text));
+    sent++;
+    if (!hasSpace && !caller.cancelled) {
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+      });
+    } else if (sent % PIECES_PER_TURN === 0) await nextTurn();
+    if (caller.cancelled) return;
+  }
+  exchange.end();
+}
+
+interface Piece {
+  readonly text: string;
+  readonly isLast: boolean;
+}
+
+function* joined(texts: readonly string[]): Generator<Piece> {
+  let text = "";
+  for (const [i, one] of texts.entries()) {
+    text += one;
+    if (text.length < PIECE_CHARS || i === texts.length - 1) continue;
+    yield { text, isLast: false };
+    text = "";
+  }
+  yield { text, isLast: true };
 }

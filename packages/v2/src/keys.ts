@@ -110,8 +110,8 @@ export function pathOfKey(key: string): string[] | undefined {
   const names = key.slice(KEY_PREFIX.length + 1).split("/");
   const name = names.pop();
   // "a//b": the names, an empty one, and the node's own.
-  if (name === "" || names.pop() !== "" || names.includes("")) return undefined;
-  return [...names, name!];
+  if (!name || names.pop() !== "" || names.includes("")) return undefined;
+  return [...names, name];
 }
 
 /** Whether a key is under KEY_PREFIX. */

@@ -83,8 +83,7 @@ function tooMany(limits: ListingDeps["limits"], revision: number): V2Error {
 }
 
 function isHidden(name: Path, depth: number): boolean {
-  for (let at = depth; at < name.length; at++) if (name[at].startsWith("_")) return true;
-  return false;
+  return name.some((one, at) => at >= depth && one.startsWith("_"));
 }
 
 async function* pages(
@@ -104,8 +103,9 @@ async function* pages(
     const { kvs, more } = await caller.call(KVService.methods.Range, request);
     const decoded = kvs.map((kv) => KeyValue.decode(kv));
     yield decoded;
-    if (!more || decoded.length === 0 || caller.cancelled) return;
-    from = fromLatin1(`${toLatin1(decoded[decoded.length - 1].key)}\0`);
+    const last = decoded.at(-1);
+    if (!more || last === undefined || caller.cancelled) return;
+    from = fromLatin1(`${toLatin1(last.key)}\0`);
   }
 }
 
@@ -116,18 +116,17 @@ async function written(deps: ListingDeps, root: Directory): Promise<string[]> {
     { directory: root, at: 0, head: "" },
   ];
   let steps = 0;
-  while (stack.length > 0) {
+  for (let top = stack.at(-1); top !== undefined; top = stack.at(-1)) {
     if (++steps % NODES_PER_TURN === 0) await deps.nextTurn();
-    const top = stack[stack.length - 1];
     const { directory } = top;
-    if (top.at === directory.nodes.length) {
+    const node = directory.nodes[top.at];
+    if (node === undefined) {
       stack.pop();
       if (stack.length === 0) break;
       const end = directory.nodes.length > 0 ? "]" : "";
       pieces.push(end + nodeTail(directory.view, top.head));
       continue;
     }
-    const node = directory.nodes[top.at];
     const comma = top.at > 0 ? "," : "";
     top.at++;
     if (typeof node === "string") pieces.push(comma + node);

@@ -152,7 +152,10 @@ function idOf(text: string): bigint {
 }
 
 function urlsOf(contentType: string, body: Uint8Array): string[] {
-  const type = contentType.split(";", 1)[0].trim().toLowerCase();
+  const [type = ""] = contentType
+    .toLowerCase()
+    .split(";", 1)
+    .map((one) => one.trim());
   if (type !== "application/json")
     throw new Refused(messageError(415, `Bad Content-Type ${type}, accept application/json`));
   let value: unknown;

@@ -42,11 +42,21 @@ import {
   newNode,
   type Plan,
   rewrite,
+  type Tail,
   writes,
 } from "./plan-parts.ts";
 import { encodeNode, type NodeRecord } from "./record.ts";
 import { type Found, lookUp } from "./tree.ts";
-import { absent, anyOf, exists, put, remove, removeAll, unchanged } from "./txn-parts.ts";
+import {
+  absent,
+  anyOf,
+  exists,
+  put,
+  remove,
+  removeAll,
+  sameValue,
+  unchanged,
+} from "./txn-parts.ts";
 
 /** Deleted keys below a missing directory that are looked through for some that still exist. */
 const MAX_ORPHAN_KEYS = 64;
@@ -295,4 +305,43 @@ function lastNameOf(record: Uint8Array): { number: number; revision: number } {
   const { value, modRevision } = KeyValue.decode(record);
   const match = /^last=(\d{1,15})$/.exec(toLatin1(value));
   return { number: match === null ? 0 : Number(match[1]), revision: modRevision };
+}
+
+/**
+ * Plans of writes behind others that are on their way (chains.ts). Their comparisons are by value:
+ * the revision of what is not applied is not known.
+ *
+ * The chain of a request; undefined for a write that is planned by what is applied, because it
+ * depends on a revision or does not read the node.
+ */
+export function chainOf(request: KeyRequest): string | undefined {
+  const { method, path, prevExist, prevIndex, prevValue } = request;
+  if (method === "POST") return `in ${pathText(path)}`;
+  if (method !== "PUT" || prevIndex > 0 || prevExist === false || path.length === 0)
+    return undefined;
+  return prevExist === true || prevValue !== "" ? pathText(path) : undefined;
+}
+
+/** The plan of a request of a chain; undefined where it would fail behind the chain's tail. */
+export function planBehind(
+  mvcc: Mvcc,
+  request: KeyRequest,
+  expiry: Expiry | undefined,
+  tail: Tail,
+): Plan | undefined {
+  const { path, prevValue } = request;
+  if (tail.kind === "directory") {
+    const key = directoryKey(path);
+    return createInOrder(mvcc, request, expiry, {
+      last: tail.number,
+      parts: (_, value) => ({
+        compare: [sameValue(key, tail.value)],
+        success: [put(key, value, { ignoreLease: true })],
+      }),
+    });
+  }
+  const { node } = tail;
+  if (prevValue === "") return rewrite(request, "update", node, expiry, tail);
+  if (node.value !== prevValue) return undefined;
+  return rewrite(request, "compareAndSwap", node, expiry, tail);
 }

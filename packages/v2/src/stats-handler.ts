@@ -80,8 +80,8 @@ function leaderStats(member: Member): string {
 /** The round trips to a follower in milliseconds, as their histogram has them. */
 function followerStats({ bounds, counts, sum, count }: Histogram): string {
   const average = count === 0 ? 0 : (sum / count) * 1000;
-  const low = (bucket: number) => (bucket === 0 ? 0 : bounds[bucket - 1] * 1000);
-  const high = (bucket: number) => bounds[Math.min(bucket, bounds.length - 1)] * 1000;
+  const low = (bucket: number) => (bounds[bucket - 1] ?? 0) * 1000;
+  const high = (bucket: number) => (bounds[bucket] ?? bounds.at(-1) ?? 0) * 1000;
   const first = counts.findIndex((n) => n > 0);
   const last = counts.findLastIndex((n) => n > 0);
   const square = counts.reduce((total, n, bucket) => {

@@ -26,8 +26,7 @@ import { V2Error } from "./errors.ts";
 import type { KeyRequest } from "./key-request.ts";
 import { pathText, subtree } from "./keys.ts";
 import { eventJson, type NodeView, viewOf } from "./node-json.ts";
-import { isNotEmpty, Planner, writtenRange } from "./plan.ts";
-import { chainOf, planBehind } from "./plan-behind.ts";
+import { chainOf, isNotEmpty, Planner, planBehind, writtenRange } from "./plan.ts";
 import type { Expiry, Plan, Tail } from "./plan-parts.ts";
 import { decodeNode, type NodeRecord } from "./record.ts";
 import { put } from "./txn-parts.ts";
@@ -282,7 +281,7 @@ class Write implements Chainable<Written, Tail> {
 
 /** The node that the last put of a transaction replaced. */
 function previousOf({ responses }: TxnResponse): NodeRecord | undefined {
-  const last = responses[responses.length - 1].response;
+  const last = responses.at(-1)?.response;
   const record = last?.case === "responsePut" ? last.value.prevKv : undefined;
   return record === undefined ? undefined : decodeNode(record);
 }

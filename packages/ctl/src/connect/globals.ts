@@ -1,13 +1,18 @@
 /** quoratectl's global flags, and the client that they configure. */
 
-import type { Flags, FlagValues, Invocation } from "@quorate/cli";
-import { Exit, ExitCode, type Io } from "@quorate/cli";
+import {
+  Exit,
+  ExitCode,
+  type Flags,
+  type FlagValues,
+  type Invocation,
+  type Io,
+} from "@quorate/cli";
 import type { Client } from "@quorate/client";
 import type { ClientOptions } from "@quorate/client/node";
 import { KVService, MaintenanceService } from "@quorate/proto";
 import { asExit } from "./failed-call.ts";
 import { logIn } from "./login.ts";
-import { passwordFile } from "./password-file.ts";
 
 export const globalFlags: Flags = {
   endpoints: { kind: "strings", defaultText: "127.0.0.1:2379", doc: "endpoints of the members" },
@@ -347,4 +352,47 @@ export async function withClient<T>(
   } finally {
     kit.client.close();
   }
+}
+
+/** A longer file holds something else than a password. */
+export const MAX_PASSWORD_FILE_BYTES = 1024;
+
+/** The password in a file, or what is wrong with it. */
+function read(path: string, io: Io): string {
+  const bytes = io.readFile(path);
+  if (bytes.length > MAX_PASSWORD_FILE_BYTES)
+    throw new Error(`it has more than ${MAX_PASSWORD_FILE_BYTES} bytes`);
+  const text = Buffer.from(bytes)
+    .toString("utf8")
+    .replace(/\r?\n$/, "");
+  if (text === "") throw new Error("it is empty");
+  if (text.includes("\n")) throw new Error("it has more than one line");
+  return text;
+}
+
+/**
+ * A password in a file (--password-file), for programs that run for months: the file is read at
+ * each login, so a new password counts without a restart. Where the file cannot be used, the last
+ * good password stays, and a line on standard error says so.
+ *
+ * The password of a file, read now and at each call of the function.
+ * @throws Exit if it cannot be read now
+ */
+export function passwordFile(path: string, io: Io): () => string {
+  const problem = (error: unknown): string =>
+    `cannot use the password in ${path}: ${(error as Error).message}`;
+  let last: string;
+  try {
+    last = read(path, io);
+  } catch (error) {
+    throw new Exit(ExitCode.badArguments, problem(error));
+  }
+  return () => {
+    try {
+      last = read(path, io);
+    } catch (error) {
+      io.stderr(`Warning: ${problem(error)}; the one from before is used\n`);
+    }
+    return last;
+  };
 }

@@ -1,6 +1,6 @@
 /** Checks membership, leadership, quorum, replication lag and versions. */
 
-import { idToHex } from "@quorate/proto";
+import { defined, idToHex } from "@quorate/proto";
 import { loginStep, refusedLogin } from "../observe/login.ts";
 import { hasResponded } from "../observe/responded.ts";
 import { printable, shellWord } from "../observe/text.ts";
@@ -60,7 +60,7 @@ export function checkLogin({ members }: ClusterView): Finding[] {
       member: "client",
       seen: `${refusing.map(({ label }) => label).join(", ")} responded and refused the request: ${failure}`,
       right: "a user of the cluster asks; root may see everything",
-      next: loginStep(failure!),
+      next: loginStep(defined(failure, "the failure")),
       run: [],
     },
   ];

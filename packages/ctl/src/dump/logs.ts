@@ -1,16 +1,17 @@
 /** quorateutl dump-logs: the entries of a member's log, in the format of etcd-dump-logs. */
 
-import type { Invocation } from "@quorate/cli";
-import { Exit, ExitCode } from "@quorate/cli";
+import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
+import { once } from "node:events";
+import { Exit, ExitCode, type Invocation, LineReader } from "@quorate/cli";
+import type { Disk } from "@quorate/host";
 import { nodeDisk } from "@quorate/host/node";
-import { defined, idToHex } from "@quorate/proto";
-import { parseSnapshotName } from "@quorate/wal";
+import { defined, idToHex, raftpb, walpb } from "@quorate/proto";
+import { parseSnapshotName, RecordType, readWal, type WalRecord } from "@quorate/wal";
 import { directoryArgument, logDirectory, reportingErrors } from "../files/data-dir.ts";
 import { type EntryType, entryTypes, shownEntry } from "./entry-types.ts";
-import { type LogContent, logIds, newestMark, readLog } from "./log-entries.ts";
+import { decoding, type LogContent, logIds, newestMark, readLog } from "./log-entries.ts";
 import { LineOutput } from "./output.ts";
-import { rawLines } from "./raw-logs.ts";
-import { StreamDecoder } from "./stream-decoder.ts";
+import { leftOut } from "./proto-text.ts";
 
 const DEFAULT_TYPES = "Normal,ConfigChange";
 
@@ -144,4 +145,156 @@ function namedSnapshot(name: string): { term: number; index: number } {
     );
   }
   return found;
+}
+
+const { EntryNormal: NORMAL } = raftpb.EntryType;
+const typeNames = Object.fromEntries(
+  Object.entries(raftpb.EntryType).map(([name, type]) => [type, name]),
+);
+
+/**
+ * The lines, line ends included, without entries, hard states and snapshot records below
+ * `fromIndex`. Of data beyond `maxBytes` the beginning is shown. Throws WalDamageError after the last intact record.
+ */
+export function* rawLines(
+  disk: Disk,
+  dir: string,
+  fromIndex: number,
+  maxBytes: number,
+): Generator<string> {
+  for (const record of readWal(disk, dir)) {
+    const line = decoding(dir, record, () => lineOf(record, fromIndex, maxBytes));
+    if (line !== undefined) yield `${line}\n`;
+  }
+  yield "EOF: All entries were processed.\n";
+}
+
+function lineOf(
+  { type, data, crc }: WalRecord,
+  fromIndex: number,
+  maxBytes: number,
+): string | undefined {
+  switch (type) {
+    case RecordType.Metadata: {
+      const { node, cluster } = logIds(data, String);
+      return `Metadata: NodeID:${node} ClusterID:${cluster}`;
+    }
+    case RecordType.Crc:
+      return `CRC: ${crc}`;
+    case RecordType.Entry: {
+      const entry = raftpb.Entry.decode(data);
+      if (entry.index < fromIndex) return undefined;
+      const kind = entry.type === NORMAL ? "" : ` Type:${typeNames[entry.type] ?? entry.type}`;
+      return `Entry: Term:${entry.term} Index:${entry.index}${kind}${dataOf(entry.data, maxBytes)}`;
+    }
+    case RecordType.Snapshot: {
+      const { index, term } = walpb.Snapshot.decode(data);
+      return index < fromIndex ? undefined : `Snapshot: index:${index} term:${term}`;
+    }
+    case RecordType.State: {
+      const { term, vote, commit } = raftpb.HardState.decode(data);
+      return commit < fromIndex
+        ? undefined
+        : `HardState: term:${term} vote:${vote} commit:${commit}`;
+    }
+  }
+}
+
+const NAMED: Readonly<Record<string, string>> = {
+  "\n": "\\n",
+  "\r": "\\r",
+  "\t": "\\t",
+  '"': '\\"',
+  "\\": "\\\\",
+};
+
+/** Bytes as etcd-dump-logs writes them: unprintable ones in octal. */
+function octal(bytes: Uint8Array): string {
+  let out = "";
+  for (const byte of bytes) {
+    const char = String.fromCharCode(byte);
+    out +=
+      NAMED[char] ?? (byte >= 32 && byte < 127 ? char : `\\${byte.toString(8).padStart(3, "0")}`);
+  }
+  return out;
+}
+
+/** The field Data of an entry: its first bytes, and how many are left out. */
+function dataOf(data: Uint8Array, maxBytes: number): string {
+  if (data.length === 0) return "";
+  const rest = data.length > maxBytes ? leftOut(data.length, maxBytes) : "";
+  return ` Data:"${octal(data.subarray(0, maxBytes))}"${rest} `;
+}
+
+/**
+ * Runs a user's program that decodes entries: it reads each as a line in hexadecimal and prints a
+ * line "status|decoded data".
+ *
+ *     quorateutl dump-logs --stream-decoder "my-decoder --with flags" DIR
+ */
+class StreamDecoder {
+  readonly #command: string;
+  readonly #child: ChildProcessWithoutNullStreams;
+  readonly #lines: LineReader;
+  readonly #ended: Promise<number>;
+  #stderr = "";
+  #failure: Error | undefined;
+
+  /** Starts the program; single spaces separate the words of `command`. */
+  constructor(command: string) {
+    this.#command = command;
+    const [program, ...args] = command.split(" ");
+    this.#child = spawn(program, args, { stdio: ["pipe", "pipe", "pipe"] });
+    this.#child.on("error", (error) => {
+      this.#failure = error;
+    });
+    // A program that ends early is detected by its missing line.
+    this.#child.stdin.on("error", () => {});
+    this.#child.stderr.on("data", (piece: Buffer) => {
+      this.#stderr += piece.toString();
+    });
+    this.#lines = new LineReader(this.#child.stdout);
+    this.#ended = once(this.#child, "close").then(
+      ([code]) => (code as number | null) ?? -1,
+      () => -1,
+    );
+  }
+
+  /** "status\tdata" of an entry. Throws Exit if the program prints no line. */
+  async decode(data: Uint8Array): Promise<string> {
+    this.#child.stdin.write(`${Buffer.from(data).toString("hex")}\n`);
+    const line = await this.#lines.next();
+    if (line === undefined) {
+      const code = await this.#ended;
+      const why =
+        this.#failure?.message ??
+        `it ended with code ${code}${this.#stderr === "" ? "" : ` and said: ${this.#stderr.trim()}`}`;
+      throw new Exit(
+        ExitCode.error,
+        `the decoder ${JSON.stringify(this.#command)} printed no line for an entry: ${why}`,
+      );
+    }
+    const [status, ...rest] = line.split("|");
+    if (rest.length === 0)
+      return `decoder output format is not right, print output anyway\t${line}`;
+    if (rest.length === 1) return `${status}\t${rest[0]}`;
+    return `${status}(*WARNING: data might contain deliminator used by etcd-dump-logs)\t${rest.join("")}`;
+  }
+
+  /** Ends the program; returns its standard error. Throws Exit if it failed. */
+  async close(): Promise<string> {
+    this.#child.stdin.end();
+    const code = await this.#ended;
+    if (code !== 0)
+      throw new Exit(
+        ExitCode.error,
+        `the decoder ${JSON.stringify(this.#command)} ended with code ${code}: ${this.#stderr.trim()}`,
+      );
+    return this.#stderr;
+  }
+
+  /** Kills the program, if it still runs. */
+  kill(): void {
+    this.#child.kill();
+  }
 }

@@ -1,13 +1,21 @@
 /** quoratectl top: polls, draws, waits; and restores the terminal, however it ends. */
-import type { Invocation } from "@quorate/cli";
-import { Exit, ExitCode, type Io, type Paint, paintFor, type Terminal } from "@quorate/cli";
+import {
+  Exit,
+  ExitCode,
+  type Invocation,
+  type Io,
+  type Paint,
+  paintFor,
+  type Terminal,
+} from "@quorate/cli";
 import { accessOf, endpointsOf } from "../connect/globals.ts";
 import { memberTimeoutMs } from "../observe/flags.ts";
 import { loginStep, refusedLogin } from "../observe/login.ts";
 import { type Prober, prober } from "../observe/prober.ts";
-import { frame, plainFrame } from "./frame.ts";
-import { helpFrame } from "./help.ts";
-import { afterKey, firstState } from "./keys.ts";
+import { cellText, views } from "./columns.ts";
+import { type FrameSize, frame, plainFrame } from "./frame.ts";
+import { afterKey, firstState, keyHelp, type ScreenState } from "./keys.ts";
+import { boxed, cutLine, type Line, shownLine, span } from "./line.ts";
 import { Observer } from "./observer.ts";
 import { isFresh, pictureOf } from "./picture.ts";
 
@@ -151,4 +159,36 @@ export async function live(
     for (const one of undo) one?.();
     leave();
   }
+}
+
+/** Keys, the columns of the table in view, and their thresholds. */
+export function helpFrame({ view }: ScreenState, size: FrameSize, paint: Paint): string[] {
+  const { name, columns } = views[view];
+  const keys = keyHelp.map(
+    ([key, what]): Line => [span(key.padEnd(13), "bold", "cyan"), span(what)],
+  );
+  const titles = columns.map((column): Line => {
+    const { title, doc, limits } = column;
+    const marks =
+      limits === undefined
+        ? []
+        : [
+            span("  "),
+            span(cellText(column, limits[0]), "yellow"),
+            span(" "),
+            span(cellText(column, limits[1]), "red"),
+          ];
+    return [span(title.padEnd(10), "bold"), span(doc), ...marks];
+  });
+  const about: Line[] = [
+    [span("A silent member is dimmed; its figures are from its last response.", "dim")],
+    [span("Yellow and red start at the values beside each column. Any key goes back.", "dim")],
+  ];
+  const width = Math.min(size.columns, 100);
+  const lines = [
+    ...boxed("keys", "", keys, width),
+    ...boxed(`columns of ${name}`, "", titles, width),
+    ...about,
+  ];
+  return lines.slice(0, size.rows).map((line) => shownLine(cutLine(line, size.columns), paint));
 }

@@ -8,7 +8,7 @@ import type { Clock, Logger } from "@quorate/host";
 import { FileSource } from "@quorate/host/node";
 import type { ValueTransformer } from "@quorate/kube-storage";
 import { identityTransformer } from "@quorate/kube-storage";
-import { toUtf8 } from "@quorate/proto";
+import { defined, toUtf8 } from "@quorate/proto";
 import { ruleOf, rulesByResource } from "../../src/encryption/encrypted-resources.ts";
 import {
   type EncryptionProvider,
@@ -134,7 +134,7 @@ export async function openEncryption(
       paths: [path],
       parse: async (contents) => {
         try {
-          return await parseFile(contents.get(path)!, deps);
+          return await parseFile(defined(contents.get(path), "the content"), deps);
         } catch (error) {
           throw new Error(`error while parsing file ${path}: ${(error as Error).message}`);
         }

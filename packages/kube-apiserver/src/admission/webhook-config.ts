@@ -10,7 +10,7 @@ import {
   type Selector,
   selectorOfObject,
 } from "@quorate/kube-storage";
-import { quoteText as goQuote } from "@quorate/proto";
+import { defined, quoteText as goQuote } from "@quorate/proto";
 import {
   type ConditionEngine,
   type Conditions,
@@ -110,7 +110,7 @@ export class WebhookList {
 
   #sort(): void {
     const names = [...this.#byName.keys()].sort();
-    this.#all = names.flatMap((name) => this.#byName.get(name)!);
+    this.#all = names.flatMap((name) => defined(this.#byName.get(name), "the webhooks"));
   }
 }
 

@@ -120,7 +120,7 @@ class KindFieldManager implements FieldManager {
         const schema = versions?.schemaOf(version);
         return schema === undefined ? undefined : typeOfObject(schema);
       },
-      convert: (object, version) => versions!.convert(object, version),
+      convert: (object, version) => defined(versions, "the versions").convert(object, version),
       resetFields: reset,
     };
   }

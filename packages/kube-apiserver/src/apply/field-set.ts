@@ -159,7 +159,7 @@ export function sortedChildren(set: FieldSet): readonly (readonly [PathElement, 
   if (set.children.size < 2) return [...set.children];
   return sortPathElements([...set.children.keys()]).map((key) => [
     key,
-    defined(set.children, "the children").get(key)!,
+    defined(defined(set.children, "the children").get(key), "the child"),
   ]);
 }
 

@@ -5,7 +5,7 @@
  */
 
 import { ApiError, badRequest, sameJson } from "@quorate/kube-storage";
-import { CodedError } from "@quorate/proto";
+import { CodedError, defined } from "@quorate/proto";
 import {
   MAX_JSON_PATCH_COPY_BYTES,
   MAX_JSON_PATCH_MOVED_ITEMS,
@@ -190,7 +190,7 @@ class JsonPatcher {
       else setField(at as MutableMap, step, next);
       at = next;
     }
-    return [at, steps.at(-1)!];
+    return [at, defined(steps.at(-1), "the last step")];
   }
 
   #owned(value: unknown): MutableMap | unknown[] {

@@ -6,7 +6,7 @@
  * applies in another version.
  */
 import type { ManagedFieldsEntry } from "@quorate/kube-storage";
-import { quoteText as goQuote } from "@quorate/proto";
+import { defined, quoteText as goQuote } from "@quorate/proto";
 import { type FieldSet, fieldSetFromJson, fieldSetToJson } from "./field-set.ts";
 import { compareText, goJson } from "./go-text.ts";
 
@@ -38,7 +38,7 @@ export function decodeManagedFields(entries: readonly ManagedFieldsEntry[]): Man
     const id = managerId(entry);
     managers.set(id, {
       set: decodeSet(entry),
-      apiVersion: entry.apiVersion!,
+      apiVersion: defined(entry.apiVersion, "the api version"),
       applied: entry.operation === "Apply",
     });
     if (entry.time) times.set(id, entry.time);

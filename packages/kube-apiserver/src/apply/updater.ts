@@ -4,6 +4,7 @@
  */
 import type { Pauses } from "@quorate/host";
 import { type KubeObject, sameJson } from "@quorate/kube-storage";
+import { defined } from "@quorate/proto";
 import { ConflictsError } from "./apply-conflict.ts";
 import {
   differenceOf,
@@ -183,7 +184,7 @@ export class FieldsUpdater {
       }
     }
     if (!force && conflicts.size > 0) throw conflictsOf(conflicts);
-    return [after, own!];
+    return [after, defined(own, "the own set")];
   }
 
   async #changes(

@@ -10,20 +10,22 @@
  */
 
 import type { Clock, Logger, Random } from "@quorate/host";
-import type {
-  Authenticator,
-  Getter,
-  GroupVersionKind,
-  KindSource,
-  Lister,
-  ResourceSpec,
-  RestStorage,
-  ServedResource,
-  ServedResources,
-  UserInfo,
-  Watcher,
+import {
+  ApiError,
+  type Authenticator,
+  type Getter,
+  type GroupVersionKind,
+  type KindSource,
+  type KubeObject,
+  type Lister,
+  newUid,
+  type ResourceSpec,
+  type RestStorage,
+  type ServedResource,
+  type ServedResources,
+  type UserInfo,
+  type Watcher,
 } from "@quorate/kube-storage";
-import { ApiError, newUid } from "@quorate/kube-storage";
 import { defined } from "@quorate/proto";
 import { RequestAuthenticator } from "../authn/request-authenticator.ts";
 import { selfSubjectReviews, tokenReviews } from "../authn/reviews.ts";
@@ -35,6 +37,7 @@ import { type Sha256Hex, TokenCache } from "../authn/token-cache.ts";
 import { staticTokens } from "../authn/token-file.ts";
 import { tokenRequests } from "../authn/token-requests.ts";
 import { servedUnstored } from "../authn/unstored-resource.ts";
+import { Informer, type InformerDependencies } from "../informers/informer.ts";
 import { systemContext } from "../informers/system-context.ts";
 import {
   localSubjectAccessReviews,
@@ -46,7 +49,6 @@ import type { Authorizer } from "./authorizer.ts";
 import type { GrantDependencies } from "./grant-check.ts";
 import { RbacAuthorizer, type RuleResolver } from "./rbac-authorizer.ts";
 import { RbacIndex } from "./rbac-index.ts";
-import { RbacInformers } from "./rbac-informers.ts";
 import { rbacResources } from "./rbac-kinds.ts";
 import { RBAC_GROUP } from "./rules.ts";
 import { type AuthorizationMode, unionAuthorizer } from "./union.ts";
@@ -236,5 +238,52 @@ export class Access {
       },
       source({ group: "authentication.k8s.io", version: "v1", kind: "TokenRequest" }),
     );
+  }
+}
+
+const RBAC_RESOURCES = ["roles", "clusterroles", "rolebindings", "clusterrolebindings"] as const;
+type RbacResource = (typeof RBAC_RESOURCES)[number];
+
+/** Feeds the RBAC index with the roles and bindings of the cluster. */
+class RbacInformers {
+  readonly #informers: readonly Informer[];
+
+  constructor(
+    index: RbacIndex,
+    sourceOf: (resource: RbacResource) => Lister & Watcher,
+    dependencies: InformerDependencies,
+  ) {
+    const roles = {
+      added: (role: KubeObject) => index.setRole(role),
+      updated: (role: KubeObject) => index.setRole(role),
+      deleted: (role: KubeObject) => index.deleteRole(role),
+    };
+    const bindings = {
+      added: (binding: KubeObject) => index.addBinding(binding),
+      updated(binding: KubeObject, old: KubeObject) {
+        index.deleteBinding(old);
+        index.addBinding(binding);
+      },
+      deleted: (binding: KubeObject) => index.deleteBinding(binding),
+    };
+    this.#informers = RBAC_RESOURCES.map((resource) => {
+      const handler = resource.endsWith("bindings") ? bindings : roles;
+      const context = (signal: Parameters<typeof systemContext>[1]) => systemContext("", signal);
+      return new Informer({ storage: sourceOf(resource) }, context, handler, dependencies);
+    });
+  }
+
+  /** Resolves when all roles and bindings are known. */
+  async start(): Promise<void> {
+    for (const informer of this.#informers) informer.start();
+    await Promise.all(this.#informers.map(({ synced }) => synced));
+  }
+
+  get hasSynced(): boolean {
+    return this.#informers.every(({ hasSynced }) => hasSynced);
+  }
+
+  stop(): void {
+    for (const informer of this.#informers) informer.stop();
   }
 }

@@ -3,6 +3,7 @@
  * auth/rbac/validation/policy_comparator.go, pkg/registry/rbac/validation).
  */
 import type { UserInfo } from "@quorate/kube-storage";
+import { defined } from "@quorate/proto";
 import { goList, type PolicyRule, urlCovers } from "./rules.ts";
 
 /** Single rights that a comparison may have to look at; a role with more is refused. */
@@ -125,6 +126,6 @@ function ruleText(rule: PolicyRule): string {
   ];
   const texts = parts
     .filter(([, values]) => values !== undefined && values.length > 0)
-    .map(([name, values]) => `${name}:${goList(values!)}`);
+    .map(([name, values]) => `${name}:${goList(defined(values, "the values"))}`);
   return `{${texts.join(", ")}}`;
 }

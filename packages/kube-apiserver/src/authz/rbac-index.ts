@@ -5,7 +5,7 @@
  *     subject "g:developers" -> role "Role/team-a/editor" -> bindings that join them
  */
 import type { KubeObject, UserInfo } from "@quorate/kube-storage";
-import { quoteText as goQuote } from "@quorate/proto";
+import { defined, quoteText as goQuote } from "@quorate/proto";
 import { serviceAccountUsername } from "../authn/user-names.ts";
 import { type PolicyRule, RBAC_GROUP, type RoleRef, rulesOf, type Subject } from "./rules.ts";
 
@@ -111,7 +111,7 @@ export class RbacIndex {
     for (const { role, namespace, bindings } of grants.values()) {
       const { rules, error } = this.roleRules(role, namespace);
       if (error !== undefined) errors.add(error);
-      const source = (): string => bindings.values().next().value!;
+      const source = (): string => defined(bindings.values().next().value, "the value");
       for (const rule of rules) if (!visit(rule, source)) return false;
     }
     return true;

@@ -6,6 +6,7 @@
 import type { Clock, Logger } from "@quorate/host";
 import type { KubeObject } from "@quorate/kube-storage";
 import { selectorOfObject, semanticEqual } from "@quorate/kube-storage";
+import { defined } from "@quorate/proto";
 import { aggregationSelectors } from "../authz/rbac-validation.ts";
 import { type PolicyRule, RBAC_GROUP, rulesOf } from "../authz/rules.ts";
 import {
@@ -85,7 +86,7 @@ export class RoleAggregation {
     if (selectors === undefined) return undefined;
     const rules = new Map<string, PolicyRule>();
     for (const name of [...this.#roles.keys()].sort()) {
-      const other = this.#roles.get(name)!;
+      const other = defined(this.#roles.get(name), "the role");
       const labels = other.metadata.labels ?? {};
       if (other.metadata.name === role.metadata.name) continue;
       if (!selectors.some((selector) => selector.matches(labels))) continue;

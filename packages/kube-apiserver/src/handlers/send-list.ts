@@ -83,7 +83,7 @@ function partsOf(
   }
   if (target.kind === "Table") {
     const include = includeObjectOf(call.query.first("includeObject"));
-    const [nowMs, table] = [clock.wallMs(), resource.table!];
+    const [nowMs, table] = [clock.wallMs(), defined(resource.table, "the table")];
     const { rows: _, ...head } = tableOf(target, metadata, table.columns, []);
     const value = (one: StoredObject) => tableRow(one.object(), table, target, include, nowMs);
     return { head, field: "rows", value };

@@ -41,11 +41,16 @@ import type { SocketOpener } from "../handlers/watch-output.ts";
 import { OpenApiDocuments } from "../openapi/openapi-documents.ts";
 import type { TypedResource } from "../typed/define-resource.ts";
 import { ApiServer, type ApiServerOptions } from "./api-server.ts";
-import { builtinServed, builtinSpecs, storedAsJson, typedServed } from "./builtin-resources.ts";
 import type { HealthCheck } from "./health.ts";
 import { openApiPages } from "./openapi-pages.ts";
 import { ResourceStorages } from "./resource-storages.ts";
-import { ResourceTable } from "./resource-table.ts";
+import {
+  builtinServed,
+  builtinSpecs,
+  ResourceTable,
+  storedAsJson,
+  typedServed,
+} from "./resource-table.ts";
 import type { Page } from "./routes.ts";
 import { storageVersionHash } from "./storage-version-hash.ts";
 

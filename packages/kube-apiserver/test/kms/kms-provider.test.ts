@@ -17,8 +17,8 @@ import {
   RETRY_PERIOD_MS,
   SEED_LIFE_MS,
   STATUS_PERIOD_MS,
+  seedCipher,
 } from "../../node/encryption/kms-provider.ts";
-import { seedCipher } from "../../node/encryption/kms-seed-cipher.ts";
 import { FakePlugin } from "./fake-plugin.ts";
 
 const KEY = "/registry/secrets/ns/name";

@@ -7,7 +7,11 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import * as x509 from "@peculiar/x509";
 import { OwnCertificateError, ownCertificates } from "../../node/certificates.ts";
-import { type CertificateSubject, issueCertificate, makeAuthority } from "../../node/x509/issue.ts";
+import {
+  type CertificateSubject,
+  issueCertificate,
+  makeAuthority,
+} from "../../node/issue-certificates.ts";
 
 const root = mkdtempSync(join(tmpdir(), "quorate-certificates-"));
 after(() => rmSync(root, { recursive: true, force: true }));

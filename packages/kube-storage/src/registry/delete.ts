@@ -87,7 +87,7 @@ async function mark(call: DeleteCall): Promise<Marked | "pending"> {
     const object = await writer.update(
       key,
       async (existing) => {
-        const present = existing!;
+        const present = defined(existing, "the object");
         await validate(present);
         const plan = planDeletion(context, present, options);
         if (plan.kind === "pending") throw new NoUpdate("Pending");
@@ -169,7 +169,7 @@ export async function deleteObject(
   if (!stays) return await remove(call, undefined);
   const marked = await mark(call);
   if (marked === "pending") return { result: finished(call, present, false), deletedNow: false };
-  if (!marked.deleteNow) return { result: marked.object!, deletedNow: false };
+  if (!marked.deleteNow) return { result: defined(marked.object, "the object"), deletedNow: false };
   if (options.dryRun && marked.object !== undefined) {
     return { result: marked.object, deletedNow: true };
   }

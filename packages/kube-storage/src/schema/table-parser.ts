@@ -5,6 +5,7 @@
  *     PolicyRule (mapType=atomic)
  *       verbs!=1:[string](list=atomic) nonResourceURLs?=5:[string](list=atomic)
  *     Verbs = [string]                      a list or map that is a protobuf message of its own
+ *     Lease and List                        a kind, and the usual list of it: LeaseList
  *
  *     FIELD = NAME MARKS "=" NUMBER ":" TYPE [ "(" FACT, ... ")" ]
  *     NAME    as in JSON; "..." for fields that JSON inlines (a nested message in protobuf)
@@ -52,10 +53,19 @@ export interface TypeEntry {
 
 const FIELD = /\s*([^\s=?!]+)(\??\??)(!?)=(\d+):([^\s(]+)(?:\(([^)]*)\))?/gy;
 
+const AND_LIST = " and List";
+const listFields = (kind: string): string =>
+  `...=0:meta.TypeMeta metadata?=1:meta.ListMeta items!=2:[${kind}]`;
+
 /** Splits a table into the texts of its types, by name. */
 export function splitTable(table: string): Map<string, string> {
   const types = new Map<string, string>();
-  for (const text of table.trim().split(/\n(?=\S)/)) types.set(/^\S+/.exec(text)?.[0] ?? "", text);
+  for (const text of table.trim().split(/\n(?=\S)/)) {
+    const name = /^\S+/.exec(text)?.[0] ?? "";
+    types.set(name, text.replace(AND_LIST, ""));
+    if (text.startsWith(AND_LIST, name.length))
+      types.set(`${name}List`, `${name}List\n  ${listFields(name)}`);
+  }
   return types;
 }
 

@@ -8,7 +8,7 @@
  *     delete   if mod(key) = N then delete else get
  */
 import { type Clock, Pauses } from "@quorate/host";
-import { equals, fromUtf8 } from "@quorate/proto";
+import { defined, equals, fromUtf8 } from "@quorate/proto";
 import type { GroupVersionKind } from "../meta/kinds.ts";
 import type { KubeObject } from "../meta/object.ts";
 import { throwIfAborted, unlessAborted } from "./abandoned.ts";
@@ -144,7 +144,7 @@ export class EtcdStore implements StorageInterface {
       try {
         const failed = failedPrecondition(preconditions, storeKey, state.object);
         if (failed !== undefined) throw failed;
-        await validate?.(state.object!);
+        await validate?.(defined(state.object, "the object"));
       } catch (error) {
         state = await this.#freshState(key, state, false, signal, error);
         continue;
@@ -155,7 +155,7 @@ export class EtcdStore implements StorageInterface {
         signal,
         this.#deps.client.delete(fromUtf8(storeKey), write),
       );
-      if (succeeded) return this.#values.stored(key, revision, state.data()!);
+      if (succeeded) return this.#values.stored(key, revision, defined(state.data(), "the data"));
       state = await this.#stateOf(storeKey, present, false);
     }
     throw tooManyConflicts(storeKey);

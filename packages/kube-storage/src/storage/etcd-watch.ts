@@ -10,7 +10,7 @@
  * cluster back and nothing collects here.
  */
 import { type Clock, Pauses } from "@quorate/host";
-import { fromUtf8 } from "@quorate/proto";
+import { defined, fromUtf8 } from "@quorate/proto";
 import type { GroupVersionKind } from "../meta/kinds.ts";
 import { ApiError, expired, internalError } from "../meta/status.ts";
 
@@ -183,7 +183,7 @@ export class EtcdWatch implements Watch {
   /** Resolves when the listener takes more. */
   #send(event: WatchEvent): Promise<void> | undefined {
     this.#isResumed = false;
-    if (this.#isStopped || this.#listener!.event(event)) return undefined;
+    if (this.#isStopped || defined(this.#listener, "the listener").event(event)) return undefined;
     // The listener may have called stop or resume meanwhile.
     if (this.#isStopped || this.#isResumed) return undefined;
     return new Promise((resolve) => {

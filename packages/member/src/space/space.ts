@@ -15,7 +15,6 @@ import type { StoreRef } from "../reads/store-ref.ts";
 import { alarmName } from "./alarm-text.ts";
 import { AutoCompactor } from "./auto-compactor.ts";
 import { Compactor } from "./compactor.ts";
-import { Defragmenter } from "./defragmenter.ts";
 import { SpaceKeeper } from "./space-keeper.ts";
 
 export interface SpaceParts {
@@ -138,5 +137,74 @@ export class Space {
     for (const { metric } of alarms.series.values()) metric.value = 0;
     for (const { memberId, type } of this.#parts.store.current.alarms.list())
       alarms.with(idToHex(memberId), alarmName(type)).value = 1;
+  }
+}
+
+interface DefragmenterParts {
+  readonly store: StoreRef;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: Pick<MemberMetrics, "defragInFlight" | "defragDuration">;
+}
+
+/**
+ * Defragmentation: the files of the store are rewritten beside other work, so that the space of
+ * what compaction removed is freed. Calls that come while one runs wait for it and then share the
+ * next: what was removed before a call is gone from the files when the call is answered.
+ */
+export class Defragmenter {
+  readonly #parts: DefragmenterParts;
+  #running: Promise<void> | undefined;
+  #next: Promise<void> | undefined;
+
+  constructor(parts: DefragmenterParts) {
+    this.#parts = parts;
+  }
+
+  /** Resolves when the files have been rewritten. @throws DiskError */
+  run(): Promise<void> {
+    if (this.#running === undefined) return this.#start();
+    this.#next ??= this.#running
+      .catch(() => {})
+      .then(() => {
+        this.#next = undefined;
+        return this.#start();
+      });
+    return this.#next;
+  }
+
+  #start(): Promise<void> {
+    const running = this.#rewrite().finally(() => {
+      if (this.#running === running) this.#running = undefined;
+    });
+    this.#running = running;
+    return running;
+  }
+
+  async #rewrite(): Promise<void> {
+    const { clock, logger, metrics } = this.#parts;
+    const store = this.#parts.store.current;
+    const startMs = clock.monotonicMs();
+    const beforeBytes = store.sizeOnDiskBytes;
+    metrics.defragInFlight.value = 1;
+    logger.info("starting defragment", { "current-db-size-bytes": beforeBytes });
+    try {
+      await store.reclaim();
+    } catch (error) {
+      logger.warn("failed to defragment", {
+        error: error instanceof Error ? error.message : String(error),
+      });
+      throw error;
+    } finally {
+      metrics.defragInFlight.value = 0;
+    }
+    const tookMs = clock.monotonicMs() - startMs;
+    metrics.defragDuration.observe(tookMs / 1000);
+    logger.info("finished defragment", {
+      "current-db-size-bytes-diff": store.sizeOnDiskBytes - beforeBytes,
+      "current-db-size-bytes": store.sizeOnDiskBytes,
+      "current-db-size-in-use-bytes": store.liveBytes,
+      took: `${tookMs.toFixed(1)}ms`,
+    });
   }
 }

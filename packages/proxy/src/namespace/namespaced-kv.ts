@@ -1,5 +1,5 @@
 /** etcdserverpb.KV in a namespace: requests and responses are changed around the plain service. */
-import { GrpcCode, KVService, WireError } from "@quorate/proto";
+import { defined, GrpcCode, KVService, WireError } from "@quorate/proto";
 import { joinMessage, StatusError, type StreamHandler, type UnaryHandler } from "@quorate/rpc";
 import { type Change, passStream } from "../upstream/pass-through.ts";
 import type { Upstream } from "../upstream/upstream.ts";
@@ -14,7 +14,7 @@ export function inNamespace(
 ): Map<string, UnaryHandler> {
   const changed = new Map(plain);
   const change = (path: string, request: Change, response: Change): void => {
-    const handler = plain.get(path)!;
+    const handler = defined(plain.get(path), "the handler");
     changed.set(path, async (bytes, context) =>
       response(joinMessage(await handler(checked(request, bytes), context))),
     );

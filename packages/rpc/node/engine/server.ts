@@ -7,9 +7,13 @@
  *          -> Http1Socket (HTTP/1.1) -> Http1Exchange
  */
 import type { Socket } from "node:net";
+import { promisify } from "node:util";
+import { constants, gunzip, gunzipSync, gzip, gzipSync } from "node:zlib";
 import type { Clock, HttpExchangeHandler, Logger, Timer } from "@quorate/host";
 import { type TlsSource, tlsSource } from "@quorate/host/node";
+import { GrpcCode } from "@quorate/proto";
 import { DeadlineQueue } from "../../src/deadlines.ts";
+import type { Compressor } from "../../src/grpc/compressor.ts";
 import { Dispatcher } from "../../src/grpc/dispatcher.ts";
 import { Inflater } from "../../src/grpc/inflater.ts";
 import type { GrpcShared } from "../../src/grpc/shared.ts";
@@ -18,11 +22,16 @@ import type { Http1Counters } from "../../src/http1/counters.ts";
 import { Http1Shared } from "../../src/http1/shared.ts";
 import type { EngineCounters } from "../../src/http2/counters.ts";
 import { Http2Shared } from "../../src/http2/shared.ts";
-import type { RpcObserver, ServiceTable } from "../../src/service.ts";
+import { joinMessage } from "../../src/messages.ts";
+import {
+  type RpcObserver,
+  type ServiceTable,
+  StatusError,
+  type UnaryResponse,
+} from "../../src/service.ts";
 import type { BoundAddress, ListenAddress, ResolvedOptions } from "../options.ts";
 import type { Accepted, ServedSocket } from "./accepted.ts";
 import { EngineSocket, SocketContext } from "./engine-socket.ts";
-import { nodeCompressor } from "./gzip.ts";
 import { Http1Socket } from "./http1-socket.ts";
 import { Listener, type ListenerOwner } from "./listener.ts";
 import { type EngineServerOptions, resolveEngineOptions, type ServerLimits } from "./options.ts";
@@ -277,3 +286,46 @@ export class EngineServer implements ListenerOwner {
     for (const listener of this.#listeners) listener.sweep(nowMs);
   }
 }
+
+const gzipLater = promisify(gzip);
+const gunzipLater = promisify(gunzip);
+const FAST = { level: constants.Z_BEST_SPEED };
+
+function isTooLong(error: unknown): boolean {
+  return (error as { code?: string }).code === "ERR_BUFFER_TOO_LARGE";
+}
+
+function statusOf(error: unknown, maxBytes: number): StatusError {
+  return isTooLong(error)
+    ? new StatusError(
+        GrpcCode.ResourceExhausted,
+        `grpc: received message after decompression larger than max ${maxBytes}`,
+      )
+    : new StatusError(
+        GrpcCode.Internal,
+        `grpc: failed to decompress the message: ${(error as Error).message}`,
+      );
+}
+
+/** gzip by Node's zlib, for compressed messages (grpc-encoding: gzip). */
+const nodeCompressor: Compressor = {
+  decompressNow(message: Uint8Array, maxBytes: number, mostBytes: number): Uint8Array | undefined {
+    try {
+      return gunzipSync(message, { maxOutputLength: Math.min(maxBytes, mostBytes) });
+    } catch (error) {
+      if (mostBytes < maxBytes && isTooLong(error)) return undefined;
+      throw statusOf(error, maxBytes);
+    }
+  },
+  decompressLater(message: Uint8Array, maxBytes: number): Promise<Uint8Array> {
+    return gunzipLater(message, { maxOutputLength: maxBytes }).catch((error: unknown) => {
+      throw statusOf(error, maxBytes);
+    });
+  },
+  compressNow(message: UnaryResponse): Uint8Array {
+    return gzipSync(joinMessage(message), FAST);
+  },
+  compressLater(message: UnaryResponse): Promise<Uint8Array> {
+    return gzipLater(joinMessage(message), FAST);
+  },
+};

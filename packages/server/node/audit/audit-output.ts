@@ -7,11 +7,14 @@
  * the writing is tried again; what does not fit the queue is dropped and counted.
  */
 
+import { constants, write as writeCallback } from "node:fs";
+import { type FileHandle, open, readdir, rename, stat, unlink } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { promisify } from "node:util";
 import type { Clock, Logger, Timer } from "@quorate/host";
+import { nonBlockingStream } from "@quorate/host/node";
 import { defined } from "@quorate/proto";
 import type { AuditSink, LineSpace } from "../../src/audit/settings.ts";
-import { type AuditTarget, openAuditTarget } from "./audit-target.ts";
-import { rotate } from "./rotation.ts";
 
 /** Bytes of lines that wait; a line that would go beyond is dropped. */
 export const MAX_AUDIT_QUEUE_BYTES: number = 16 * 1024 * 1024;
@@ -315,4 +318,81 @@ function newlines(bytes: Uint8Array, end: number): number {
   for (let at = bytes.indexOf(NEWLINE); at >= 0 && at < end; at = bytes.indexOf(NEWLINE, at + 1))
     count++;
   return count;
+}
+
+/** "audit.log" -> "audit.log.20260301T120000.123Z" */
+const STAMP = /^\.\d{8}T\d{6}\.\d{3}Z$/;
+
+/**
+ * Moves the file away, and deletes the oldest of those that were moved before.
+ * @param keepFiles how many moved files stay
+ */
+async function rotate(path: string, wallMs: number, keepFiles: number): Promise<void> {
+  const stamp = new Date(wallMs).toISOString().replaceAll(/[-:]/g, "");
+  await rename(path, `${path}.${stamp}`);
+  const [dir, name] = [dirname(path), basename(path)];
+  const moved = (await readdir(dir))
+    .filter((one) => one.startsWith(name) && STAMP.test(one.slice(name.length)))
+    .sort();
+  for (const old of moved.slice(0, Math.max(0, moved.length - keepFiles)))
+    await unlink(join(dir, old));
+}
+
+const writeTo = promisify(writeCallback);
+
+/** Logs are for their own user. */
+const FILE_MODE = 0o600;
+
+/** An open target. */
+export interface AuditTarget {
+  /** True for a regular file, which can be rotated. */
+  readonly isFile: boolean;
+  /** Bytes that it had when it was opened, and the wall-clock time of its beginning. */
+  readonly sizeBytes: number;
+  readonly sinceMs: number;
+  /** Writes some of the bytes; resolves with how many. Rejects with the system's error. */
+  write(bytes: Uint8Array): Promise<number>;
+  /** Resolves when the descriptor is closed; the error of a full disk may come only here. */
+  close(): Promise<void>;
+}
+
+/**
+ * Where audit lines end: a file, a named pipe, a device, or standard output ("-"). Writing never
+ * waits on the event loop; a pipe without a reader takes nothing instead of blocking a thread.
+ *
+ * Opens a target by its path. Rejects with the system's error (ENXIO: a pipe without a reader).
+ */
+export async function openAuditTarget(path: string, wallMs: number): Promise<AuditTarget> {
+  if (path === "-") {
+    const stdout = nonBlockingStream(1);
+    const write = async (bytes: Uint8Array): Promise<number> =>
+      (await writeTo(stdout, bytes)).bytesWritten;
+    return { isFile: false, sizeBytes: 0, sinceMs: wallMs, write, close: async () => {} };
+  }
+  const kind = await stat(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return undefined;
+    throw error;
+  });
+  const create = kind === undefined ? constants.O_CREAT : 0;
+  const flags = constants.O_WRONLY | constants.O_APPEND | constants.O_NONBLOCK | create;
+  const handle = await open(path, flags, FILE_MODE);
+  try {
+    return await targetOf(handle, wallMs);
+  } catch (error) {
+    await handle.close();
+    throw error;
+  }
+}
+
+async function targetOf(handle: FileHandle, wallMs: number): Promise<AuditTarget> {
+  const found = await handle.stat();
+  if (found.isDirectory()) throw new Error("it is a directory");
+  const isFile = found.isFile();
+  return {
+    isFile,
+    sizeBytes: isFile ? found.size : 0,
+    sinceMs: isFile && found.size > 0 ? found.birthtimeMs || found.mtimeMs : wallMs,
+    write: async (bytes) => (await handle.write(bytes)).bytesWritten,
+    close: () => handle.close(),
+  };
 }

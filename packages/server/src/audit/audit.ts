@@ -8,16 +8,18 @@
  * A watch has a line when it is created or refused, and when it ends for want of permission; other
  * streams have one when they end.
  */
-import type { Clock } from "@quorate/host";
+import { type Clock, trimEndOf } from "@quorate/host";
 import {
   AuthService,
   ClusterService,
+  defined,
   GrpcCode,
   KVService,
   LeaseService,
   MaintenanceService,
   services,
   TxnRequest,
+  toLatin1,
 } from "@quorate/proto";
 import {
   type CallContext,
@@ -29,7 +31,6 @@ import {
 } from "@quorate/rpc";
 import { toStatusError } from "@quorate/services";
 import { isReadOnlyTxn } from "@quorate/store";
-import { KeyFilter } from "./key-filter.ts";
 import { KeyPlaces } from "./key-places.ts";
 import { type AuditedCall, auditLine, type HashValue } from "./line.ts";
 import { callerOfLine, LineWriter, type MethodLines, type PlainCall } from "./line-bytes.ts";
@@ -37,7 +38,7 @@ import { type CallOfLine, PendingCalls } from "./pending-calls.ts";
 import { peekRevision, revisionAtHand } from "./response-head.ts";
 import type { AuditSettings, AuditSink, ProvedIdentity } from "./settings.ts";
 import { auditedStream } from "./streams.ts";
-import { KEYS_FIRST, type Subject, subjectOf } from "./subjects.ts";
+import { KEYS_FIRST, type KeyAccess, type Subject, subjectOf } from "./subjects.ts";
 import { codeName, OK, statusOf, verdictOf } from "./verdict.ts";
 
 export interface AuditDependencies {
@@ -164,7 +165,7 @@ export class Audit {
     const revision = lines === undefined ? undefined : revisionAtHand(response);
     if (revision !== undefined && this.#plain.keys.read(request, hasRange)) {
       this.#plain.revision = revision;
-      if (this.#writePlain(lines!, context, startMs)) return response;
+      if (this.#writePlain(defined(lines, "the lines"), context, startMs)) return response;
     }
     const [peeked, sent] = peekRevision(response);
     this.ended(context, startMs, this.subjectOf(path, request), OK, peeked);
@@ -245,4 +246,45 @@ function isRead(path: string, request: Uint8Array): boolean {
   } catch {
     return false;
   }
+}
+
+/** Which calls are about keys that the audit log is for. */
+export class KeyFilter {
+  readonly #ranges: readonly (readonly [start: string, end: string | undefined])[];
+
+  /** @param prefixes of keys; none for all keys */
+  constructor(prefixes: readonly Uint8Array[]) {
+    this.#ranges = prefixes.map((prefix) => {
+      const start = toLatin1(prefix);
+      return [start, afterPrefix(start)] as const;
+    });
+  }
+
+  /** True where every call is logged. */
+  get isOpen(): boolean {
+    return this.#ranges.length === 0;
+  }
+
+  /** Whether a call with these keys is logged; one without keys always is. */
+  admits(accesses: readonly KeyAccess[]): boolean {
+    return this.isOpen || accesses.length === 0 || accesses.some(this.#isNear);
+  }
+
+  readonly #isNear = ({ key, end }: KeyAccess): boolean => {
+    const from = toLatin1(key);
+    const to = toLatin1(end);
+    return this.#ranges.some(([start, stop]) => {
+      if (stop !== undefined && from >= stop) return false;
+      if (to === "") return from >= start;
+      return to === "\0" || to > start;
+    });
+  };
+}
+
+/** The first key after those with a prefix; undefined where there is none. */
+function afterPrefix(prefix: string): string | undefined {
+  const kept = trimEndOf(prefix, "\xff");
+  if (kept === "") return undefined;
+  const last = kept.charCodeAt(kept.length - 1);
+  return kept.slice(0, -1) + String.fromCharCode(last + 1);
 }

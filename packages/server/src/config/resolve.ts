@@ -3,19 +3,25 @@
  * needs more than one of them.
  */
 
-import { contradiction, type Gates, gates, parseGates } from "@quorate/member";
-import { quoteText } from "@quorate/proto";
+import { formatDurationMs } from "@quorate/host";
+import {
+  type AutoCompaction,
+  ConfigError,
+  checked,
+  contradiction,
+  type Gates,
+  gates,
+  parseDurationMs,
+  parseGates,
+} from "@quorate/member";
+import { defined, quoteText } from "@quorate/proto";
 import { checkAddresses, warnOfIgnoredTls } from "./check-addresses.ts";
-import { checkLimits, checkTiming } from "./check-limits.ts";
-import { checkStages } from "./check-stages.ts";
-import { type OptionValues, plainFields } from "./options.ts";
+import { type OptionName, type OptionValues, options, plainFields } from "./options.ts";
 import { resolveAudit, resolveProxies, resolveTokens } from "./resolve-auth.ts";
-import { resolveCluster, withDefaultHost } from "./resolve-cluster.ts";
-import { resolveCompaction } from "./resolve-compaction.ts";
+import { resolveCluster, resolvePeers, withDefaultHost } from "./resolve-cluster.ts";
 import { resolveDiscovery } from "./resolve-discovery.ts";
 import { frontendThreadsOf, resolveHttp } from "./resolve-http.ts";
 import { resolveLog } from "./resolve-log.ts";
-import { resolvePeers } from "./resolve-peers.ts";
 import type { KeepaliveConfig, ServerConfig, TracingConfig } from "./server-config.ts";
 import type { Settings } from "./settings.ts";
 import { type ReadFile, resolveTls } from "./tls.ts";
@@ -168,4 +174,138 @@ export function resolveConfig(
     log,
     featureGates,
   };
+}
+
+/**
+ * Warns of options that were changed and have no effect, and refuses those that may not be ignored.
+ */
+function checkStages(settings: Settings, values: OptionValues): void {
+  for (const [name, option] of options) {
+    const { stage } = option;
+    if (stage.kind === "effective" || !settings.isSet(name) || isDefault(name, values)) continue;
+    if (stage.kind === "refused" && stage.harmless.some((text) => isValue(name, values, text)))
+      continue;
+    if (stage.kind === "refused")
+      throw new ConfigError("NotAvailable", `--${name} cannot be used: ${stage.why}`);
+    settings.warn("option has no effect", { option: name, reason: stage.why });
+  }
+}
+
+function isDefault(name: OptionName, values: OptionValues): boolean {
+  return isValue(name, values, defined(options.get(name), "the option").defaultText);
+}
+
+/** Whether an option has the value that a text stands for. */
+function isValue(name: OptionName, values: OptionValues, text: string): boolean {
+  return (
+    JSON.stringify(values[name]) ===
+    JSON.stringify(defined(options.get(name), "the option").parse(text))
+  );
+}
+
+/** Throws ConfigError. */
+function resolveCompaction(values: OptionValues): AutoCompaction {
+  const mode = values["auto-compaction-mode"];
+  const text = values["auto-compaction-retention"];
+  if (/^[+]?[0-9]+$/.test(text)) {
+    const count = Number(text);
+    if (!Number.isSafeInteger(count))
+      throw new ConfigError(
+        "BadValue",
+        `error parsing CompactionRetention: --auto-compaction-retention: ${quoteText(text)} is out of range`,
+      );
+    if (count === 0) return { mode: "off" };
+    return mode === "revision"
+      ? { mode, retentionRevisions: count }
+      : { mode: "periodic", retentionMs: count * 3_600_000 };
+  }
+  if (mode === "revision") {
+    throw new ConfigError(
+      "BadValue",
+      `error parsing CompactionRetention: --auto-compaction-retention: revision mode takes a number of revisions, not ${quoteText(text)}`,
+    );
+  }
+  let retentionMs = 0;
+  checked("error parsing CompactionRetention: --auto-compaction-retention: ", "BadValue", () => {
+    retentionMs = text === "" ? 0 : parseDurationMs(text);
+  });
+  if (retentionMs < 0)
+    contradiction(`--auto-compaction-retention must not be negative (set to ${text})`);
+  return retentionMs === 0 ? { mode: "off" } : { mode: "periodic", retentionMs };
+}
+
+const MAX_ELECTION_MS = 50_000;
+const SUGGESTED_MAX_QUOTA_BYTES = 8 * 1024 ** 3;
+const SUGGESTED_MAX_REQUEST_BYTES = 10 * 1024 ** 2;
+
+/** Throws ConfigError. */
+function checkTiming(values: OptionValues): void {
+  const heartbeatMs = values["heartbeat-interval"];
+  const electionMs = values["election-timeout"];
+  if (heartbeatMs === 0) contradiction(`--heartbeat-interval must be >0 (set to ${heartbeatMs}ms)`);
+  if (electionMs === 0) contradiction(`--election-timeout must be >0 (set to ${electionMs}ms)`);
+  if (5 * heartbeatMs > electionMs) {
+    contradiction(
+      `--election-timeout[${electionMs}ms] should be at least as 5 times as --heartbeat-interval[${heartbeatMs}ms]`,
+    );
+  }
+  if (electionMs > MAX_ELECTION_MS) {
+    contradiction(
+      `--election-timeout[${electionMs}ms] is too long, and should be set less than ${MAX_ELECTION_MS}ms`,
+    );
+  }
+  const checkTimeMs = values["compact-hash-check-time"];
+  if (checkTimeMs <= 0)
+    contradiction(`--compact-hash-check-time must be >0 (set to ${formatDurationMs(checkTimeMs)})`);
+  const notNegative = [
+    "grpc-keepalive-min-time",
+    "grpc-keepalive-interval",
+    "grpc-keepalive-timeout",
+    "backend-batch-interval",
+    "compaction-sleep-interval",
+    "watch-progress-notify-interval",
+    "warning-apply-duration",
+    "warning-unary-request-duration",
+    "corrupt-check-time",
+    "downgrade-check-time",
+  ] as const;
+  for (const name of notNegative) {
+    if (values[name] < 0)
+      contradiction(`--${name} must not be negative (set to ${formatDurationMs(values[name])})`);
+  }
+}
+
+/** Throws ConfigError; warns of limits above what is recommended. */
+function checkLimits(settings: Settings, values: OptionValues): void {
+  for (const name of [
+    "max-txn-ops",
+    "max-request-bytes",
+    "max-concurrent-streams",
+    "snapshot-count",
+  ] as const) {
+    if (values[name] === 0) contradiction(`--${name} must be >0`);
+  }
+  for (const name of ["backend-batch-limit", "compaction-batch-limit", "max-learners"] as const) {
+    if (values[name] < 0) contradiction(`--${name} must not be negative (set to ${values[name]})`);
+  }
+  if (values["bcrypt-cost"] < 4 || values["bcrypt-cost"] > 31)
+    contradiction(`--bcrypt-cost must be between 4 and 31 (set to ${values["bcrypt-cost"]})`);
+  const samplingRate = values["distributed-tracing-sampling-rate"];
+  if (values["enable-distributed-tracing"] && (samplingRate < 0 || samplingRate > 1_000_000)) {
+    contradiction(
+      `--distributed-tracing-sampling-rate must be between 0 and 1000000 (set to ${samplingRate})`,
+    );
+  }
+  if (values["max-request-bytes"] > SUGGESTED_MAX_REQUEST_BYTES) {
+    settings.warn("exceeded recommended request limit", {
+      "max-request-bytes": values["max-request-bytes"],
+      "recommended-request-bytes": SUGGESTED_MAX_REQUEST_BYTES,
+    });
+  }
+  if (values["quota-backend-bytes"] > SUGGESTED_MAX_QUOTA_BYTES) {
+    settings.warn("quota exceeds the maximum value", {
+      "quota-size-bytes": values["quota-backend-bytes"],
+      "quota-maximum-size-bytes": SUGGESTED_MAX_QUOTA_BYTES,
+    });
+  }
 }

@@ -7,6 +7,7 @@ import type { ClientBudget, Member } from "@quorate/member";
 import { type Caller, callerOf } from "@quorate/member";
 import {
   DeleteRangeRequest,
+  defined,
   ElectionService,
   equals,
   errorOf,
@@ -109,7 +110,7 @@ async function campaign(
   const leader: LeaderKey = { name: request.name, key, rev: answer.header.revision, lease };
   try {
     if (!answer.succeeded) {
-      const own = firstKv(answer)!;
+      const own = defined(firstKv(answer), "the first kv");
       leader.rev = own.createRevision;
       if (!equals(own.value, request.value)) await proclaim(client, leader, request.value);
     }

@@ -7,6 +7,7 @@ import {
   Compare_CompareResult,
   Compare_CompareTarget,
   DeleteRangeRequest,
+  defined,
   Event,
   Event_EventType,
   KeyValue,
@@ -118,7 +119,7 @@ export class LocalClient {
       const { events, canceled, created, header } = WatchResponse.decode(joinMessage(message));
       if (canceled) isOver = true;
       if (canceled || !created || events.length > 0)
-        onEvents(canceled ? undefined : events.map(eventOf), header!);
+        onEvents(canceled ? undefined : events.map(eventOf), defined(header, "the header"));
       if (canceled) closeLater();
     };
     const call: StreamCall = {

@@ -104,9 +104,8 @@ function refusedHost(head: HttpHead, allowed: ReadonlySet<string> | undefined): 
 /** A host without its port, as Go's net.SplitHostPort cuts it. */
 function hostName(host: string): string {
   const bracketed = /^\[([^\]]*)\]:[^:]*$/.exec(host);
-  if (bracketed !== null) return bracketed[1];
   const plain = /^([^:[\]]*):[^:]*$/.exec(host);
-  return plain === null ? host : plain[1];
+  return bracketed?.[1] ?? plain?.[1] ?? host;
 }
 
 function whitelistText(host: string): string {

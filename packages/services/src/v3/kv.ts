@@ -57,9 +57,8 @@ function refuse(error: ErrorName | undefined): void {
  */
 function rangeHandler(member: Member): UnaryHandler {
   const { clock, slices } = member;
-  const [failed, succeeded] = ["false", "true"].map((success) =>
-    member.metrics.rangeDuration.with(success),
-  );
+  const failed = member.metrics.rangeDuration.with("false");
+  const succeeded = member.metrics.rangeDuration.with("true");
   const encode = (response: RangeResponse): Uint8Array => {
     response.header = member.header(defined(response.header, "the header").revision);
     return RangeResponse.encode(response);

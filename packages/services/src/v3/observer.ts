@@ -75,7 +75,7 @@ export function rpcObserver(metrics: MemberMetrics, clock: Clock, slow?: SlowCal
       const method = methods.get(path);
       if (method === undefined) return;
       // A code beyond those that gRPC has is what gRPC makes of it.
-      (method.handledByCode[code] ?? method.handledByCode[GrpcCode.Unknown]).add();
+      (method.handledByCode[code] ?? method.handledByCode[GrpcCode.Unknown])?.add();
       if (method.isUnary) slow?.ended(path, CODE_NAMES[code] ?? "Unknown", startedMs);
       const isRange = path === RANGE;
       if (method.handling === undefined && !isRange) return;

@@ -102,7 +102,7 @@ class RecordPieces implements PieceSource {
   #take(): Uint8Array | undefined {
     if (this.#at === this.#full.length)
       return this.#place < this.#used ? this.#part[this.#place++] : undefined;
-    const piece = this.#full[this.#at][this.#place++];
+    const piece = this.#full[this.#at]?.[this.#place++];
     if (this.#place === PART_PIECES) {
       // What was sent is not kept.
       this.#full[this.#at++] = NO_PIECES;
@@ -208,13 +208,13 @@ class JoinedPieces implements PieceSource {
   }
 
   next(): Uint8Array | undefined {
-    for (; this.#at < this.#parts.length; this.#at++) {
+    for (;;) {
       const part = this.#parts[this.#at];
-      if (part instanceof Uint8Array) return this.#parts[this.#at++] as Uint8Array;
-      const piece = part.next();
+      if (part === undefined) return undefined;
+      const piece = part instanceof Uint8Array ? part : part.next();
+      if (piece === part || piece === undefined) this.#at++;
       if (piece !== undefined) return piece;
     }
-    return undefined;
   }
 }
 

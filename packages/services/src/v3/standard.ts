@@ -43,5 +43,5 @@ export function withStandardServices(table: ServiceTable): StandardServices {
 
 /** The names of the services that the paths are of. */
 function servicesOf(paths: readonly string[]): string[] {
-  return [...new Set(paths.map((path) => path.split("/")[1]))];
+  return [...new Set(paths.map((path) => path.slice(1, path.lastIndexOf("/"))))];
 }

@@ -3,9 +3,24 @@
  * a client that asks for a leader gets none without one (metadata "hasleader"), a learner answers
  * only what etcd's learners answer, calls are counted by client version.
  */
-import { type Access, callerOf, type Member, RPC_RULES, type RpcRule } from "@quorate/member";
+import {
+  type Access,
+  callerOf,
+  type Member,
+  pinned,
+  RPC_RULES,
+  type RpcRule,
+  type SliceTask,
+} from "@quorate/member";
 import type { Counter, Family } from "@quorate/metrics";
-import { AuthService, errorOf, KVService, MaintenanceService, services } from "@quorate/proto";
+import {
+  AuthService,
+  errorOf,
+  KVService,
+  MaintenanceService,
+  RangeRequest,
+  services,
+} from "@quorate/proto";
 import type {
   CallContext,
   ServiceTable,
@@ -13,6 +28,7 @@ import type {
   UnaryHandler,
   UnaryResponse,
 } from "@quorate/rpc";
+import { checkRange, keyRange, rangeChunk, type Steps } from "@quorate/store";
 import { unimplemented, withStatuses } from "../calls/status.ts";
 import { electionService, electionStreams } from "../concurrency/election-service.ts";
 import { lockService } from "../concurrency/lock-service.ts";
@@ -21,7 +37,7 @@ import { clusterService, downgradeService } from "./cluster.ts";
 import { kvService } from "./kv.ts";
 import { leaseService, leaseStreams } from "./lease.ts";
 import { maintenanceService } from "./maintenance.ts";
-import { pageHandler } from "./pages.ts";
+import { messageOf, RangeWriter } from "./range-answer.ts";
 import { rangeStreams } from "./range-stream.ts";
 import { type RequestCheck, requestCheck } from "./request-work.ts";
 import { snapshotStreams } from "./snapshot.ts";
@@ -259,4 +275,44 @@ export class ClientVersions {
     this.#known.add(version);
     return version;
   }
+}
+
+/**
+ * Bounds of one page: what a list keeps in memory at a time, and encodes in a few milliseconds. One
+ * record may be larger.
+ */
+export const PAGE_BOUNDS: { readonly maxKeys: number; readonly maxBytes: number } = {
+  maxKeys: 1000,
+  maxBytes: 256 << 10,
+};
+
+/** Range, bounded by PAGE_BOUNDS, and by the request's limit where that is less. */
+function pageHandler(member: Member): UnaryHandler {
+  return (bytes, context) => {
+    const request = RangeRequest.decode(bytes);
+    const error = checkRange(request);
+    if (error !== undefined) throw errorOf(error);
+    const caller = callerOf(context);
+    return member.read(caller, {
+      access: { kind: "range", request },
+      linearizable: !request.serializable,
+      run: () => member.slices.run(caller, (task) => pageSteps(member, request, task)),
+    });
+  };
+}
+
+function* pageSteps(member: Member, request: RangeRequest, task: SliceTask): Steps<UnaryResponse> {
+  const writer = new RangeWriter(task.charge);
+  const { revision, keysOnly } = request;
+  const { maxKeys, maxBytes } = PAGE_BOUNDS;
+  const chunk = {
+    keys: keyRange(request.key, request.rangeEnd),
+    revision,
+    keysOnly,
+    maxBytes,
+    limit: request.limit > 0 ? Math.min(request.limit, maxKeys) : maxKeys,
+  };
+  const read = yield* pinned(member, task, (view) => rangeChunk(view, chunk, writer));
+  const more = read.last !== undefined;
+  return messageOf(writer.finish(member.header(read.revision), { more, count: 0 }));
 }

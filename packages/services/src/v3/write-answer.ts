@@ -90,16 +90,15 @@ function* encodeParts(
 ): Steps<void> {
   for (let start = 0; start < records.length; ) {
     yield;
-    let end = start;
-    for (
-      let bytes = 0;
-      end < records.length && end - start < MAX_RECORDS_AT_ONCE && bytes < MAX_STEP_BYTES;
-      end++
-    ) {
-      bytes += records[end].length;
+    const part: Uint8Array[] = [];
+    let bytes = 0;
+    for (const record of records.slice(start, start + MAX_RECORDS_AT_ONCE)) {
+      part.push(record);
+      bytes += record.length;
+      if (bytes >= MAX_STEP_BYTES) break;
     }
-    encode(records.slice(start, end));
-    start = end;
+    encode(part);
+    start += part.length;
   }
 }
 

@@ -23,6 +23,8 @@ import {
   RangeResponse,
   type RequestOp,
   type ResponseOp,
+  RangeRequest_SortOrder as SortOrder,
+  RangeRequest_SortTarget as SortTarget,
   TxnRequest,
   TxnResponse,
   toLatin1,
@@ -38,7 +40,6 @@ import type {
   ModelTxn,
   OpAnswer,
 } from "./model.ts";
-import { fromRange, toRange } from "./range-codec.ts";
 
 const { Range, Put, DeleteRange, Txn } = KVService.methods;
 
@@ -329,4 +330,55 @@ export function requestOfEntry(entry: InternalRaftRequest): ModelRequest | undef
   if (entry.leaseRevoke !== undefined)
     return { kind: "revoke", lease: `${LeaseRevokeRequest.decode(entry.leaseRevoke).ID}` };
   return undefined;
+}
+
+type ModelRead = Extract<ModelOp, { kind: "range" }>;
+
+const SORTS = {
+  key: SortTarget.KEY,
+  version: SortTarget.VERSION,
+  create: SortTarget.CREATE,
+  mod: SortTarget.MOD,
+  value: SortTarget.VALUE,
+} as const;
+const SORT_NAMES = ["key", "version", "create", "mod", "value"] as const;
+
+/** The model's reads as RangeRequests, and back. */
+function toRange(read: ModelRead): RangeRequest {
+  const { key, end, limit = 0, sortBy, descending, keysOnly = false, countOnly = false } = read;
+  return RangeRequest.create({
+    key: fromLatin1(key),
+    rangeEnd: fromLatin1(end),
+    limit,
+    keysOnly,
+    countOnly,
+    sortTarget: SORTS[sortBy ?? "key"],
+    sortOrder:
+      descending === undefined ? SortOrder.NONE : descending ? SortOrder.DESCEND : SortOrder.ASCEND,
+    minModRevision: read.minMod ?? 0,
+    maxModRevision: read.maxMod ?? 0,
+    minCreateRevision: read.minCreate ?? 0,
+    maxCreateRevision: read.maxCreate ?? 0,
+  });
+}
+
+/** Its fields come in the order in which clients write them: texts of requests are compared. */
+function fromRange(request: RangeRequest): ModelRead {
+  const { key, rangeEnd, limit, sortTarget, sortOrder, keysOnly, countOnly } = request;
+  const { minModRevision, maxModRevision, minCreateRevision, maxCreateRevision } = request;
+  const isOrdered = sortOrder !== SortOrder.NONE;
+  return {
+    kind: "range",
+    key: toLatin1(key),
+    end: toLatin1(rangeEnd),
+    ...(limit > 0 && { limit }),
+    ...((isOrdered || sortTarget !== SortTarget.KEY) && { sortBy: SORT_NAMES[sortTarget] }),
+    ...(isOrdered && { descending: sortOrder === SortOrder.DESCEND }),
+    ...(minModRevision > 0 && { minMod: minModRevision }),
+    ...(maxModRevision > 0 && { maxMod: maxModRevision }),
+    ...(minCreateRevision > 0 && { minCreate: minCreateRevision }),
+    ...(maxCreateRevision > 0 && { maxCreate: maxCreateRevision }),
+    ...(keysOnly && { keysOnly }),
+    ...(countOnly && { countOnly }),
+  };
 }

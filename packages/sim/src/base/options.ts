@@ -3,6 +3,7 @@
  * things are off in many runs.
  */
 import { SeededRandom } from "@quorate/host";
+import { defined } from "@quorate/proto";
 import { drawFaults, type FaultKind, LATER_DISK, weightsOf } from "./fault-kinds.ts";
 import { drawLater } from "./later-options.ts";
 import {
@@ -231,7 +232,7 @@ function draw(seed: number, bug: string | undefined, forced: Theme | undefined):
     faults:
       theme === "mixed"
         ? drawFaults(random, { network, disk, crashes })
-        : weightsOf(FAULTS_OF[theme]!),
+        : weightsOf(defined(FAULTS_OF[theme], "the faults")),
     // Space for all keys and a few of their earlier values: it is used up now and then, and a
     // compaction always frees some.
     ...drawStreams(one, 20_000 + 3 * keys * (valueBytes + 300)),

@@ -6,6 +6,7 @@
  * else sets an order: real time, timers and input of the machine underneath play no part.
  */
 import { type Clock, Heap, type Timer, Turns } from "@quorate/host";
+import { defined } from "@quorate/proto";
 
 /** 2026-01-01T00:00:00Z. */
 const START_WALL_MS = 1_767_225_600_000;
@@ -84,7 +85,7 @@ export class Process {
 
   /** For the scheduler: keeps a task of a paused process. */
   keep(task: Task): void {
-    this.#pausedTasks!.push(task);
+    defined(this.#pausedTasks, "the paused tasks").push(task);
   }
 
   /** Nothing of it runs any more. */

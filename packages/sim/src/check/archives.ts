@@ -9,7 +9,7 @@
  */
 import { BoltFile } from "@quorate/bolt";
 import { MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
-import { raftpb, readU64BE, toLatin1 } from "@quorate/proto";
+import { defined, raftpb, readU64BE, toLatin1 } from "@quorate/proto";
 import { type Alarm, importEtcdFile, Store, verifyChecksum } from "@quorate/store";
 import type { ModelState } from "../base/model.ts";
 import { violate } from "../base/violation.ts";
@@ -70,7 +70,7 @@ export class ArchiveCheck {
     const revision =
       this.#safety.revisionAt(index) ??
       wrong(`it stands at index ${index}, which no member has applied`);
-    const state = this.#safety.stateAt(revision)!;
+    const state = defined(this.#safety.stateAt(revision), "the state");
     const keyspaces = new MemoryKeyspaceOpener(disk);
     disk.makeDir("/store");
     const position = { index: 1, term: 1, confState: raftpb.ConfState.create() };

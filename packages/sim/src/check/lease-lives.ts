@@ -17,6 +17,7 @@
  * too.
  */
 import {
+  defined,
   type ErrorName,
   type InternalRaftRequest,
   LeaseGrantRequest,
@@ -165,10 +166,10 @@ export class LeaseCheck {
   }
 
   #early({ id, ttlMs, endedMs, promisedUntilMs }: LeaseLife): never {
-    const early = (promisedUntilMs - endedMs!).toFixed(3);
+    const early = (promisedUntilMs - defined(endedMs, "the ended ms")).toFixed(3);
     violate(
       "LEASE-1",
-      `the lease ${id} of ${ttlMs} ms ended at ${endedMs!.toFixed(3)} ms, ${early} ms before its time`,
+      `the lease ${id} of ${ttlMs} ms ended at ${defined(endedMs, "the ended ms").toFixed(3)} ms, ${early} ms before its time`,
     );
   }
 

@@ -7,10 +7,11 @@
  * state. What was refused had no effect and is left out too. An operation of unknown outcome may
  * take effect at any time after its call, or never.
  */
+import { ModelState } from "../base/model.ts";
+import { difference } from "../base/model-difference.ts";
 import { changesKeys, type Operation } from "../base/operation.ts";
 import { opsOf, partsOf } from "./parts.ts";
-import { RevisionsModel } from "./revisions-model.ts";
-import { isWitness, search } from "./search.ts";
+import { isWitness, type Relation, type SearchModel, type SearchOp, search } from "./search.ts";
 import { ValuesModel } from "./values-model.ts";
 
 /** Configurations entered in one part before the search gives up. */
@@ -173,4 +174,74 @@ export function checkLinearizable(
     judged: counted.length,
     states,
   };
+}
+
+/**
+ * etcd's keys with all their revisions, as an object of the search: every write counts the one
+ * revision up, so nothing is apart.
+ *
+ * A whole history as a search problem.
+ */
+class RevisionsModel implements SearchModel {
+  readonly initial = 0;
+  readonly ops: readonly SearchOp[];
+  readonly #operations: readonly Operation[];
+  readonly #states: ModelState[] = [];
+  readonly #numbers = new Map<string, number>();
+
+  /** @param operations in the order of their calls. */
+  constructor(operations: readonly Operation[]) {
+    this.#operations = operations;
+    this.#number(new ModelState());
+    this.ops = operations.map(({ calledAt, returnedAt, request, outcome }) => {
+      const isAnswered = outcome?.kind === "answered" && returnedAt !== undefined;
+      return {
+        calledAt,
+        returnedAt: isAnswered ? returnedAt : Number.POSITIVE_INFINITY,
+        isPure: isAnswered && !changesKeys(request, outcome.answer),
+        duplicateOf: -1,
+        hint: isAnswered ? outcome.answer.revision : Number.POSITIVE_INFINITY,
+      };
+    });
+  }
+
+  relation(): Relation {
+    return "depends";
+  }
+
+  placed(): void {}
+
+  takenBack(): void {}
+
+  isHopeless(): boolean {
+    return false;
+  }
+
+  step(state: number, op: number): readonly number[] {
+    const before = this.#states[state];
+    const { request, outcome } = this.#operations[op];
+    const isAnswered = outcome?.kind === "answered";
+    // A write says which revision it made, and a read which one it saw.
+    if (
+      isAnswered &&
+      (outcome.answer.revision < before.revision || outcome.answer.revision > before.revision + 1)
+    )
+      return [];
+    const { answer, next } = before.apply(request);
+    if (isAnswered && difference(answer, outcome.answer) !== undefined) return [];
+    return [next === before ? state : this.#number(next)];
+  }
+
+  #number(state: ModelState): number {
+    const text = JSON.stringify([
+      state.revision,
+      [...state.keys].sort(([a], [b]) => (a < b ? -1 : 1)),
+    ]);
+    let number = this.#numbers.get(text);
+    if (number === undefined) {
+      this.#numbers.set(text, (number = this.#states.length));
+      this.#states.push(state);
+    }
+    return number;
+  }
 }

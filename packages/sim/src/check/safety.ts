@@ -21,6 +21,7 @@ import {
   crc32c,
   EMPTY,
   type ErrorName,
+  fromUtf8,
   InternalRaftRequest,
   LeaseCheckpointRequest,
   RangeRequest,
@@ -34,7 +35,7 @@ import {
   checkEntryData,
   type Store,
 } from "@quorate/store";
-import { requestOfEntry, toModelKv } from "../base/codec.ts";
+import { deleteAnswer, putAnswer, requestOfEntry, toModelKv, txnAnswer } from "../base/codec.ts";
 import { type Answer, type ModelRequest, ModelState } from "../base/model.ts";
 import { difference, kvFields } from "../base/model-difference.ts";
 import { violate } from "../base/violation.ts";
@@ -45,7 +46,6 @@ import { AlarmBook, refusesWhenCorrupt } from "./alarms.ts";
 import type { CorruptionCheck } from "./corruption.ts";
 import { KeptLogCheck } from "./kept-log.ts";
 import type { LeaseCheck } from "./lease-lives.ts";
-import { answerOf, digestOf, equal, outcomeOf } from "./outcomes.ts";
 import { PromotionCheck } from "./promotions.ts";
 
 export { Violation, violate } from "../base/violation.ts";
@@ -437,4 +437,41 @@ export class Safety {
     const expected = JSON.stringify(state.range({ key: "\0", end: "\xff" }).map(kvFields));
     return actual === expected ? undefined : `keys are ${actual}, not ${expected}`;
   }
+}
+
+/** The answer of what was applied, as the model has it; undefined for other kinds and errors. */
+function answerOf({ kind, response }: AppliedEntry): Answer | undefined {
+  if (response === undefined) return undefined;
+  const revision = response.header?.revision ?? 0;
+  if (kind === "put") return { revision, succeeded: true, answers: [putAnswer(response)] };
+  if (kind === "deleteRange")
+    return { revision, succeeded: true, answers: [deleteAnswer(response)] };
+  if (kind === "leaseRevoke") return { revision, succeeded: true, answers: [{ kind: "revoke" }] };
+  if (kind === "txn") return txnAnswer(response);
+  return undefined;
+}
+
+/** Answers up to so many characters are kept as they are, longer ones as a digest. */
+const MAX_PLAIN_OUTCOME = 200;
+
+/** An answer as text: equal for equal answers. */
+function outcomeOf(answer: Answer): string {
+  const [first] = answer.answers;
+  const isPlain = answer.answers.length === 1 && first.kind !== "range" && !("previous" in first);
+  if (!isPlain) return JSON.stringify(answer);
+  return `${answer.revision} ${answer.succeeded} ${first.kind} ${first.kind === "delete" ? first.deleted : ""}`;
+}
+
+/** A short text: equal for equal outcomes. */
+function digestOf(outcome: string): string {
+  return outcome.length < MAX_PLAIN_OUTCOME
+    ? outcome
+    : `${crc32c(0, fromUtf8(outcome))} ${outcome.length}`;
+}
+
+/** Whether two texts of bytes are equal. */
+function equal(a: Uint8Array, b: Uint8Array): boolean {
+  if (a.length !== b.length) return false;
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
+  return true;
 }

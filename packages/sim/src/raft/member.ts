@@ -3,7 +3,7 @@
  * each part of its work apart, whenever the schedule says so: several Readys are out at once, disk
  * and state machine lag behind.
  */
-import { raftpb } from "@quorate/proto";
+import { defined, raftpb } from "@quorate/proto";
 import { confChangeOf, Raft, type RaftConfig, type Ready } from "@quorate/raft";
 import { type DiskRecord, emptyConfState, type MachineState, SimDisk } from "@quorate/raft/testing";
 import type { RaftSafety } from "./safety.ts";
@@ -153,7 +153,7 @@ export class SimMember {
     const { safety } = this.#world;
     const head = this.#applyQueue[0];
     if (head.kind === "snapshot") {
-      const { metadata } = head.ready.snapshot!;
+      const { metadata } = defined(head.ready.snapshot, "the snapshot");
       this.state = {
         applied: metadata.index,
         hash: safety.hashAt(metadata.index),

@@ -3,6 +3,7 @@ import { enableCompileCache } from "node:module";
 import { join } from "node:path";
 import { parentPort, workerData } from "node:worker_threads";
 import { plantEdit } from "@quorate/host/testing";
+import { defined } from "@quorate/proto";
 import type { Found, Search } from "./search.ts";
 
 const { edit, first, count } = workerData as Search;
@@ -24,4 +25,4 @@ for (let seed = first; seed < first + count && found === undefined; seed++) {
   const problem = problemOf(seed);
   if (problem !== undefined) found = { seed, problem };
 }
-parentPort!.postMessage(found);
+defined(parentPort, "the parent port").postMessage(found);

@@ -3,7 +3,7 @@
  * checked after each step; then everything heals, and progress is demanded.
  */
 import { type Random, SeededRandom } from "@quorate/host";
-import { fromLatin1, raftpb } from "@quorate/proto";
+import { defined, fromLatin1, raftpb } from "@quorate/proto";
 import { bootstrapEntries } from "@quorate/raft";
 import { violate } from "../base/violation.ts";
 import { SimMember, type Surroundings } from "./member.ts";
@@ -359,7 +359,7 @@ export class RaftWorld implements Surroundings {
     const member = this.#pickTarget();
     if (member === undefined) return;
     const known = this.#members.map((one) => one.id);
-    const transition = this.#pick([0, 0, 0, 1, 2])!;
+    const transition = defined(this.#pick([0, 0, 0, 1, 2]), "the value");
     const count = transition === 0 && this.#random.below(2) === 0 ? 1 : this.#random.below(4);
     const changes: raftpb.ConfChangeSingle[] = [];
     for (let i = 0; i < count; i++) {

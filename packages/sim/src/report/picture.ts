@@ -5,6 +5,7 @@
  * nothing but itself. Time is drawn as the order of calls and returns, not to scale.
  */
 
+import { defined } from "@quorate/proto";
 import type { ModelRequest } from "../base/model.ts";
 import { type Operation, words } from "../base/operation.ts";
 
@@ -58,9 +59,8 @@ for (const op of document.querySelectorAll(".op")) {
 `;
 
 function escaped(text: string): string {
-  return text.replace(
-    /[&<>"]/g,
-    (char) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[char]!,
+  return text.replace(/[&<>"]/g, (char) =>
+    defined({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" }[char], "the value"),
   );
 }
 
@@ -108,7 +108,7 @@ export function historyPicture({ title, why, operations, prefix, stuck }: Histor
     if (returnedAt !== undefined) moments.add(returnedAt);
   }
   const columns = new Map([...moments].sort((a, b) => a - b).map((moment, i) => [moment, i]));
-  const x = (moment: number) => LEFT + columns.get(moment)! * STEP;
+  const x = (moment: number) => LEFT + defined(columns.get(moment), "the column") * STEP;
   const width = LEFT + (moments.size + 1) * STEP;
   const clients = [...new Set(sorted.map(({ client }) => client))];
   const height = TOP + clients.length * ROW + 10;

@@ -6,6 +6,7 @@ import { enableCompileCache } from "node:module";
 import { join } from "node:path";
 import { parentPort, workerData } from "node:worker_threads";
 import { plantEdit, type SourceEdit } from "@quorate/host/testing";
+import { defined } from "@quorate/proto";
 import { type Changes, optionsOf } from "../base/options.ts";
 import type { RunResult } from "../result.ts";
 
@@ -37,7 +38,7 @@ Error.stackTraceLimit = 0;
 if (edit !== undefined) plantEdit(edit);
 const world = import("../run-seed.ts");
 
-parentPort!.on("message", async ({ seed, changes }: Order) => {
+defined(parentPort, "the parent port").on("message", async ({ seed, changes }: Order) => {
   const { runSeed } = await world;
   const start = process.threadCpuUsage();
   const {
@@ -52,5 +53,5 @@ parentPort!.on("message", async ({ seed, changes }: Order) => {
     cpuMs: (user + system) / 1000,
     undecided: (verdict?.undecided.length ?? 0) > 0,
   };
-  parentPort!.postMessage(summary);
+  defined(parentPort, "the parent port").postMessage(summary);
 });

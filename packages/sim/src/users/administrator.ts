@@ -2,7 +2,6 @@
  * The administrator: changes users, roles and permissions while clients work. The first requests
  * make the users and roles and enable auth; random ones follow, some of them by other callers.
  */
-import type { Random } from "@quorate/host";
 import {
   AuthDisableRequest,
   AuthEnableRequest,
@@ -19,9 +18,8 @@ import {
   type authpb,
   fromLatin1,
 } from "@quorate/proto";
-import type { Scheduler } from "../base/scheduler.ts";
+import { Actor, type ActorDeps } from "../base/actor.ts";
 import type { Node } from "../node.ts";
-import type { Story } from "../report/story.ts";
 import type { AuthBook } from "./auth-book.ts";
 import type { Identity } from "./identity.ts";
 
@@ -46,11 +44,8 @@ export interface AdministratorOptions {
   readonly usersEveryMs: number;
 }
 
-export interface AdministratorDeps {
-  readonly nodes: readonly Node[];
-  readonly scheduler: Scheduler;
-  readonly story: Story;
-  readonly random: Random;
+export interface AdministratorDeps
+  extends Pick<ActorDeps, "nodes" | "scheduler" | "story" | "random"> {
   readonly book: AuthBook;
   /** Passwords that users were given last, or are about to be. */
   readonly passwords: Map<string, string>;
@@ -70,42 +65,28 @@ export interface AdministratorDeps {
   ): Promise<{ readonly error?: string }>;
 }
 
-export class Administrator {
-  readonly #options: AdministratorOptions;
-  readonly #deps: AdministratorDeps;
-  readonly #random: Random;
-  #stopped = false;
+export class Administrator extends Actor<AdministratorDeps, AdministratorOptions> {
   #passwords = 0;
   readonly counts = { changes: 0 };
 
-  constructor(options: AdministratorOptions, deps: AdministratorDeps) {
-    this.#options = options;
-    this.#deps = deps;
-    this.#random = deps.random;
-  }
-
-  stop(): void {
-    this.#stopped = true;
-  }
-
   async work(): Promise<void> {
     for (const change of this.#beginning()) {
-      while (!this.#stopped && !(await this.#make(this.#deps.root, change)))
-        await this.#deps.scheduler.delay(this.#random.unit() * 100);
+      while (!this.isStopped && !(await this.#make(this.deps.root, change)))
+        await this.deps.scheduler.delay(this.random.unit() * 100);
     }
-    while (!this.#stopped) {
-      await this.#deps.scheduler.delay(2 * this.#random.unit() * this.#options.usersEveryMs);
-      if (this.#stopped) return;
-      const isOther = this.#random.below(6) === 0;
-      await this.#make(isOther ? this.#deps.anyone() : this.#deps.root, this.#draw());
+    while (!this.isStopped) {
+      await this.deps.scheduler.delay(2 * this.random.unit() * this.options.usersEveryMs);
+      if (this.isStopped) return;
+      const isOther = this.random.below(6) === 0;
+      await this.#make(isOther ? this.deps.anyone() : this.deps.root, this.#draw());
     }
   }
 
   /** Enforcement is on at the end, so that all that depends on it is looked at. */
   async settle(): Promise<void> {
-    this.#stopped = true;
+    this.stop();
     for (const change of [this.#userAdd("root"), this.#grantRole("root", "root"), this.#enable()])
-      while (!(await this.#make(this.#deps.root, change))) await this.#deps.scheduler.delay(100);
+      while (!(await this.#make(this.deps.root, change))) await this.deps.scheduler.delay(100);
   }
 
   #beginning(): Change[] {
@@ -121,11 +102,11 @@ export class Administrator {
 
   /** Whether it is done: the request succeeded, or what it asks for is there. */
   async #make(identity: Identity, { path, bytes, words, key }: Change): Promise<boolean> {
-    const { nodes, story } = this.#deps;
-    const node = nodes[this.#random.below(nodes.length)];
+    const { nodes, story } = this.deps;
+    const node = nodes[this.random.below(nodes.length)];
     story.record("admin", `asks ${node.name} to ${words}`);
-    const answer = this.#deps.ask(identity, node, path, bytes, TIMEOUT_MS);
-    if (this.#random.below(2) === 0) this.#deps.beside(node, key ?? this.#key());
+    const answer = this.deps.ask(identity, node, path, bytes, TIMEOUT_MS);
+    if (this.random.below(2) === 0) this.deps.beside(node, key ?? this.#key());
     const { error } = await answer;
     story.record("admin", `${words}: ${error ?? "done"}`);
     if (error === undefined) this.counts.changes++;
@@ -133,23 +114,23 @@ export class Administrator {
   }
 
   #key(): string {
-    return `k${String.fromCharCode(97 + this.#random.below(this.#options.keys))}`;
+    return `k${String.fromCharCode(97 + this.random.below(this.options.keys))}`;
   }
 
   #one<T>(choices: readonly T[]): T {
-    return choices[this.#random.below(choices.length)];
+    return choices[this.random.below(choices.length)];
   }
 
   #draw(): Change {
-    const { book } = this.#deps;
+    const { book } = this.deps;
     const user = this.#one(USERS);
     const role = this.#one(ROLES);
-    switch (this.#random.below(27)) {
+    switch (this.random.below(27)) {
       case 0:
       case 1:
         return this.#userAdd(user);
       case 2:
-        return this.#userDelete(this.#random.below(6) === 0 ? "root" : user);
+        return this.#userDelete(this.random.below(6) === 0 ? "root" : user);
       case 3:
         return this.#changePassword(user);
       case 4:
@@ -191,7 +172,7 @@ export class Administrator {
   }
 
   #toggle(): Change {
-    if (!this.#deps.book.last.isEnabled) return this.#enable();
+    if (!this.deps.book.last.isEnabled) return this.#enable();
     const { path } = methods.AuthDisable;
     return { path, bytes: AuthDisableRequest.encode({}), words: "disable auth" };
   }
@@ -203,14 +184,14 @@ export class Administrator {
 
   #password(user: string): string {
     const password = `${user}${this.#passwords++}`;
-    this.#deps.passwords.set(user, password);
+    this.deps.passwords.set(user, password);
     return password;
   }
 
   #userAdd(name: string): Change {
-    const noPassword = this.#random.below(8) === 0;
+    const noPassword = this.random.below(8) === 0;
     // A request for a user that is there must not spoil the password that is known.
-    const isNew = !this.#deps.book.last.users.has(name);
+    const isNew = !this.deps.book.last.users.has(name);
     const password = isNew && !noPassword ? this.#password(name) : "unused";
     const bytes = AuthUserAddRequest.encode({
       name,
@@ -227,8 +208,8 @@ export class Administrator {
   }
 
   #changePassword(name: string): Change {
-    const before = this.#deps.passwords.get(name);
-    if (before !== undefined) this.#deps.besidePassword(name, before);
+    const before = this.deps.passwords.get(name);
+    if (before !== undefined) this.deps.besidePassword(name, before);
     const password = this.#password(name);
     const bytes = AuthUserChangePasswordRequest.encode({ name, password, hashedPassword: "" });
     return { path: methods.UserChangePassword.path, bytes, words: `change ${name}'s password` };
@@ -247,9 +228,9 @@ export class Administrator {
   /** A key, some keys, those with a prefix, all from one on; to read, to write, or both. */
   #grant(name: string): Change {
     const letter = (i: number) => String.fromCharCode(97 + i);
-    const first = this.#random.below(this.#options.keys);
+    const first = this.random.below(this.options.keys);
     const key = `k${letter(first)}`;
-    const ends = ["", "", `${key}~`, `k${letter(first + 1 + this.#random.below(3))}`, "l", "\0"];
+    const ends = ["", "", `${key}~`, `k${letter(first + 1 + this.random.below(3))}`, "l", "\0"];
     const end = this.#one(ends);
     const permType = this.#one([0, 1, 1, 2]) as authpb.Permission_Type;
     const perm = { key: fromLatin1(key), rangeEnd: fromLatin1(end), permType };
@@ -259,7 +240,7 @@ export class Administrator {
   }
 
   #revoke(role: string): Change {
-    const granted = this.#deps.book.last.roles.get(role) ?? [];
+    const granted = this.deps.book.last.roles.get(role) ?? [];
     const { key, end } = granted.length === 0 ? { key: "ka", end: "" } : this.#one(granted);
     const [keyBytes, rangeEnd] = [fromLatin1(key), fromLatin1(end)];
     const bytes = AuthRoleRevokePermissionRequest.encode({ role, key: keyBytes, rangeEnd });
@@ -273,10 +254,10 @@ export class Administrator {
   }
 
   #revokeRole(name: string): Change {
-    const roles = this.#deps.book.last.users.get(name)?.roles ?? [];
+    const roles = this.deps.book.last.users.get(name)?.roles ?? [];
     const role = roles.length === 0 ? ROLES[0] : this.#one(roles);
     const bytes = AuthUserRevokeRoleRequest.encode({ name, role });
-    const key = this.#deps.book.last.roles.get(role)?.[0]?.key;
+    const key = this.deps.book.last.roles.get(role)?.[0]?.key;
     const words = `take of ${name} the role ${role}`;
     return { path: methods.UserRevokeRole.path, bytes, words, ...(key !== undefined && { key }) };
   }

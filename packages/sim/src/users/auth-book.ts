@@ -203,7 +203,7 @@ export function modelOf({ auth }: Pick<Store, "auth">): AuthModel {
   const users = auth.userNames().map((name): [string, ModelUser] => {
     const { password, roles, options } = defined(auth.user(name), "the user");
     const noPassword = options?.noPassword ?? false;
-    const createdAt = auth.createdAt(name)!;
+    const createdAt = defined(auth.createdAt(name), "the revision");
     return [name, { hash: hashText(password), noPassword, roles, createdAt }];
   });
   const roles = auth

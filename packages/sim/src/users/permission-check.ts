@@ -12,7 +12,7 @@
  * What goes through the log, and a linearizable read, is judged by what was applied anywhere at the
  * call; what a member decides alone by what that member had applied.
  */
-import { AuthService, type ErrorName, errorNameOf } from "@quorate/proto";
+import { AuthService, defined, type ErrorName, errorNameOf } from "@quorate/proto";
 import { violate } from "../base/violation.ts";
 import type { Safety } from "../check/safety.ts";
 import type { Reply } from "../exchanges.ts";
@@ -252,7 +252,7 @@ export class PermissionCheck {
     const { session } = call.identity;
     if (name === "AuthOldRevision") {
       if (session?.revision !== undefined)
-        return states.some((one) => one.revision > session.revision!);
+        return states.some((one) => one.revision > defined(session.revision, "the revision"));
       return states.length > 1;
     }
     // Who was not asked for a user on a member that did not know of enforcement yet.

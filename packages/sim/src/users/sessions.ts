@@ -4,19 +4,17 @@
  *   AUTH-9 logins        who is given a token has the user's password at that point of the log; who
  *                        is refused had not, at some point
  */
-import type { Random } from "@quorate/host";
 import {
   AuthenticateRequest,
   AuthenticateResponse,
   AuthService,
   errorNameOf,
 } from "@quorate/proto";
-import type { Scheduler } from "../base/scheduler.ts";
+import { Actor, type ActorDeps } from "../base/actor.ts";
 import { violate } from "../base/violation.ts";
 import type { Safety } from "../check/safety.ts";
 import type { Reply } from "../exchanges.ts";
 import type { Node } from "../node.ts";
-import type { Story } from "../report/story.ts";
 import { ROLES, USERS } from "./administrator.ts";
 import type { AuthModel } from "./auth-model.ts";
 import { byForgery, bySession, type Identity, NO_IDENTITY, type Session } from "./identity.ts";
@@ -28,11 +26,7 @@ const TIMEOUT_MS = 3000;
 /** Sessions of earlier logins that are tried again. */
 const MAX_OLD_SESSIONS = 12;
 
-export interface SessionsDeps {
-  readonly nodes: readonly Node[];
-  readonly scheduler: Scheduler;
-  readonly story: Story;
-  readonly random: Random;
+export interface SessionsDeps extends Pick<ActorDeps, "nodes" | "scheduler" | "story" | "random"> {
   readonly safety: Safety;
   readonly check: PermissionCheck;
   readonly passwords: ReadonlyMap<string, string>;
@@ -45,24 +39,10 @@ export interface SessionsDeps {
   ): Promise<Reply>;
 }
 
-export class Sessions {
-  readonly #deps: SessionsDeps;
-  readonly #random: Random;
-  readonly #isSigned: boolean;
-  #stopped = false;
+export class Sessions extends Actor<SessionsDeps, { readonly signedTokens: boolean }> {
   readonly #current = new Map<string, Session>();
   readonly #old: Session[] = [];
   readonly counts = { logins: 0, refused: 0 };
-
-  constructor(options: { readonly signedTokens: boolean }, deps: SessionsDeps) {
-    this.#isSigned = options.signedTokens;
-    this.#deps = deps;
-    this.#random = deps.random;
-  }
-
-  stop(): void {
-    this.#stopped = true;
-  }
 
   /** A user's present session. */
   of(user: string): Session | undefined {
@@ -71,14 +51,14 @@ export class Sessions {
 
   /** One that a later login took the place of; undefined where there is none. */
   get anyOld(): Session | undefined {
-    return this.#old.length === 0 ? undefined : this.#old[this.#random.below(this.#old.length)];
+    return this.#old.length === 0 ? undefined : this.#old[this.random.below(this.#old.length)];
   }
 
   /** A token that no login made, and that looks as if. */
   forged(): Identity {
-    const random = this.#random;
-    const { lastIndex, users } = this.#deps.safety;
-    if (this.#isSigned) {
+    const random = this.random;
+    const { lastIndex, users } = this.deps.safety;
+    if (this.options.signedTokens) {
       const user = random.below(2) === 0 ? "root" : USERS[random.below(USERS.length)];
       const real = signedToken(user, users.last.revision + 5, Number.MAX_SAFE_INTEGER);
       return byForgery(`${real.slice(0, -1)}${real.endsWith("0") ? "1" : "0"}`);
@@ -92,12 +72,12 @@ export class Sessions {
    * then by a user's name.
    */
   get ofProvider(): Identity | undefined {
-    if (!this.#isSigned) return undefined;
-    const random = this.#random;
+    if (!this.options.signedTokens) return undefined;
+    const random = this.random;
     const user = random.below(3) === 0 ? USERS[random.below(USERS.length)] : "dan";
     const list = [...ROLES, "root"].filter((role) => random.below(role === "root" ? 8 : 3) === 0);
     const roles = list.sort();
-    const madeMs = this.#deps.scheduler.nowMs;
+    const madeMs = this.deps.scheduler.nowMs;
     const endsMs = Math.floor(madeMs + random.unit() * 4000);
     const token = signedToken(user, 0, endsMs, roles);
     return bySession({
@@ -125,15 +105,15 @@ export class Sessions {
   }
 
   async work(): Promise<void> {
-    while (!this.#stopped) {
-      await this.#deps.scheduler.delay(this.#random.unit() * 150);
-      if (this.#stopped) return;
+    while (!this.isStopped) {
+      await this.deps.scheduler.delay(this.random.unit() * 150);
+      if (this.isStopped) return;
       const names = [...USERS, "root"];
       const missing = names.filter((name) => !this.#current.has(name));
-      const isDue = missing.length > 0 || this.#random.below(8) === 0;
+      const isDue = missing.length > 0 || this.random.below(8) === 0;
       if (!isDue) continue;
       const list = missing.length > 0 ? missing : names;
-      await this.login(list[this.#random.below(list.length)]);
+      await this.login(list[this.random.below(list.length)]);
     }
   }
 
@@ -142,16 +122,16 @@ export class Sessions {
    * @param sure the password; undefined for that which the user was given last, mostly
    */
   async login(user: string, sure?: string): Promise<boolean> {
-    const { nodes, story, check } = this.#deps;
-    const random = this.#random;
+    const { nodes, story, check } = this.deps;
+    const random = this.random;
     const node = nodes[random.below(nodes.length)];
-    const known = this.#deps.passwords.get(user) ?? "none";
+    const known = this.deps.passwords.get(user) ?? "none";
     const password = sure ?? (random.below(8) === 0 ? "wrong" : known);
     const bytes = AuthenticateRequest.encode({ name: user, password });
     const begin = check.moment(node);
     // Whatever token comes with it does not count.
     const identity = random.below(4) === 0 ? this.forged() : NO_IDENTITY;
-    const reply = await this.#deps.ask(identity, node, AUTHENTICATE, bytes, TIMEOUT_MS);
+    const reply = await this.deps.ask(identity, node, AUTHENTICATE, bytes, TIMEOUT_MS);
     story.record(user, () => `logs in at ${node.name}: ${reply.error ?? "has a token"}`);
     if (reply.bytes === undefined) {
       this.#refused(user, password, begin, reply.error ?? "");
@@ -162,15 +142,17 @@ export class Sessions {
   }
 
   #made(user: string, password: string, begin: Moment, token: string): void {
-    const { safety, scheduler } = this.#deps;
+    const { safety, scheduler } = this.deps;
     const { lastIndex, users } = safety;
     this.counts.logins++;
     const signed = readSigned(token);
-    const index = this.#isSigned ? begin.index : Number(token.split(".")[1]);
-    const states = this.#isSigned ? users.between(begin.index, lastIndex) : [users.at(index)];
+    const index = this.options.signedTokens ? begin.index : Number(token.split(".")[1]);
+    const states = this.options.signedTokens
+      ? users.between(begin.index, lastIndex)
+      : [users.at(index)];
     const isRight = states.some((state) => state.isEnabled && matches(state, user, password));
     const isLate = index < begin.index || index > lastIndex;
-    if (!isRight || isLate || (this.#isSigned && signed?.user !== user)) {
+    if (!isRight || isLate || (this.options.signedTokens && signed?.user !== user)) {
       violate(
         "AUTH-9",
         `${user} has the token ${token} for "${password}", called at ${begin.index}, returned at ${lastIndex}`,
@@ -193,7 +175,7 @@ export class Sessions {
 
   #refused(user: string, password: string, begin: Moment, error: string): void {
     this.counts.refused++;
-    const { safety, check } = this.#deps;
+    const { safety, check } = this.deps;
     const states = safety.users.between(check.lowest(begin), safety.lastIndex);
     const name = errorNameOf(error);
     const isExplained =

@@ -2,7 +2,6 @@
  * What clients of all identities do besides reading and writing keys: leases with others' keys on
  * them, renewals, lists, status, and requests that are for root alone.
  */
-import type { Random } from "@quorate/host";
 import {
   AlarmRequest,
   AuthRoleGetRequest,
@@ -21,7 +20,7 @@ import {
   MemberListRequest,
   StatusRequest,
 } from "@quorate/proto";
-import type { Scheduler } from "../base/scheduler.ts";
+import { Actor, type ActorDeps } from "../base/actor.ts";
 import type { LeaseCheck } from "../check/lease-lives.ts";
 import type { Clients } from "../clients.ts";
 import type { Node } from "../node.ts";
@@ -34,50 +33,33 @@ const { Alarm, HashKV, Status } = MaintenanceService.methods;
 const { AuthStatus, UserGet, UserList, RoleGet } = AuthService.methods;
 const TIMEOUT_MS = 3000;
 
-export interface UserClientsDeps {
-  readonly nodes: readonly Node[];
-  readonly scheduler: Scheduler;
-  readonly random: Random;
+export interface UserClientsDeps extends Pick<ActorDeps, "nodes" | "scheduler" | "random"> {
   readonly clients: Clients;
   readonly leaseCheck: LeaseCheck;
   readonly network: UserNetwork;
   anyone(): Identity;
 }
 
-export class UserClients {
-  readonly #keys: number;
-  readonly #deps: UserClientsDeps;
-  readonly #random: Random;
-  #stopped = false;
+export class UserClients extends Actor<UserClientsDeps, { readonly keys: number }> {
   #values = 0;
 
-  constructor(options: { readonly keys: number }, deps: UserClientsDeps) {
-    this.#keys = options.keys;
-    this.#deps = deps;
-    this.#random = deps.random;
-  }
-
-  stop(): void {
-    this.#stopped = true;
-  }
-
   async work(): Promise<void> {
-    while (!this.#stopped) {
-      await this.#deps.scheduler.delay(this.#random.unit() * 120);
-      if (this.#stopped) return;
-      const { nodes } = this.#deps;
-      await this.one(nodes[this.#random.below(nodes.length)]);
+    while (!this.isStopped) {
+      await this.deps.scheduler.delay(this.random.unit() * 120);
+      if (this.isStopped) return;
+      const { nodes } = this.deps;
+      await this.one(nodes[this.random.below(nodes.length)]);
     }
   }
 
   #ask(node: Node, path: string, bytes: Uint8Array) {
-    return this.#deps.network.ask(this.#deps.anyone(), node, path, bytes, TIMEOUT_MS);
+    return this.deps.network.ask(this.deps.anyone(), node, path, bytes, TIMEOUT_MS);
   }
 
   /** One call of a random kind, by a caller of random identity. */
   async one(node: Node): Promise<void> {
-    const random = this.#random;
-    const { clients } = this.#deps;
+    const random = this.random;
+    const { clients } = this.deps;
     const lease = clients.leases[random.below(Math.max(1, clients.leases.length))];
     const ID = BigInt(lease ?? 1);
     switch (random.below(14)) {
@@ -110,9 +92,9 @@ export class UserClients {
   }
 
   #range() {
-    const key = `k${String.fromCharCode(97 + this.#random.below(this.#keys))}`;
+    const key = `k${String.fromCharCode(97 + this.random.below(this.options.keys))}`;
     const ends = ["", "", `${key}~`, "l", "\0"];
-    return { key, end: ends[this.#random.below(ends.length)] };
+    return { key, end: ends[this.random.below(ends.length)] };
   }
 
   async #put(node: Node, lease: string | undefined): Promise<void> {
@@ -122,10 +104,10 @@ export class UserClients {
     const request = {
       ...put,
       ...(lease !== undefined && { lease }),
-      ...(this.#random.below(2) === 0 && { prevKv: true }),
+      ...(this.random.below(2) === 0 && { prevKv: true }),
     };
     const mode = { serializable: false, atRevision: 0 };
-    await this.#deps.clients.call("user", node, request, mode, TIMEOUT_MS);
+    await this.deps.clients.call("user", node, request, mode, TIMEOUT_MS);
   }
 
   /**
@@ -133,7 +115,7 @@ export class UserClients {
    * asked for the lease's keys.
    */
   async #attachAndAsk(node: Node, lease: string | undefined): Promise<void> {
-    const { nodes, clients } = this.#deps;
+    const { nodes, clients } = this.deps;
     if (lease === undefined) return;
     const { key } = this.#range();
     const put = { kind: "put", key, value: `operator.${this.#values++}`, lease } as const;
@@ -147,43 +129,43 @@ export class UserClients {
 
   /** Writes of root's, which come into the log next to what others ask at this moment. */
   async beside(node: Node, key: string): Promise<void> {
-    await this.#deps.scheduler.delay(this.#random.below(4));
+    await this.deps.scheduler.delay(this.random.below(4));
     const put = { kind: "put", key, value: `operator.${this.#values++}` } as const;
     const mode = { serializable: false, atRevision: 0 };
-    await this.#deps.clients.call("operator", node, put, mode, TIMEOUT_MS);
+    await this.deps.clients.call("operator", node, put, mode, TIMEOUT_MS);
   }
 
   async #read(node: Node): Promise<void> {
-    const mode = { serializable: this.#random.below(2) === 0, atRevision: 0 };
+    const mode = { serializable: this.random.below(2) === 0, atRevision: 0 };
     const request = { kind: "range", ...this.#range() } as const;
-    await this.#deps.clients.call("user", node, request, mode, TIMEOUT_MS);
+    await this.deps.clients.call("user", node, request, mode, TIMEOUT_MS);
   }
 
   async #renew(node: Node, ID: bigint): Promise<void> {
-    const { network, scheduler } = this.#deps;
+    const { network, scheduler } = this.deps;
     let isOver = false;
-    const stream = network.openAs(this.#deps.anyone(), node, LeaseKeepAlive.path, {
+    const stream = network.openAs(this.deps.anyone(), node, LeaseKeepAlive.path, {
       message: () => {},
       ended: () => {
         isOver = true;
       },
     });
-    for (let i = this.#random.below(5); i >= 0 && !isOver; i--) {
+    for (let i = this.random.below(5); i >= 0 && !isOver; i--) {
       stream.send(LeaseKeepAliveRequest.encode({ ID }));
-      await scheduler.delay(this.#random.unit() * 200);
+      await scheduler.delay(this.random.unit() * 200);
     }
     stream.close();
   }
 
   async #revoke(node: Node, lease: string | undefined): Promise<void> {
-    if (lease === undefined || this.#random.below(3) > 0) return;
-    this.#deps.leaseCheck.askedToRevoke(lease);
+    if (lease === undefined || this.random.below(3) > 0) return;
+    this.deps.leaseCheck.askedToRevoke(lease);
     await this.#ask(node, LeaseRevoke.path, LeaseRevokeRequest.encode({ ID: BigInt(lease) }));
   }
 
   async #other(node: Node): Promise<void> {
-    const random = this.#random;
-    const { clients } = this.#deps;
+    const random = this.random;
+    const { clients } = this.deps;
     const name = USERS[random.below(USERS.length)];
     const role = ROLES[random.below(ROLES.length)];
     const calls: readonly [string, Uint8Array][] = [

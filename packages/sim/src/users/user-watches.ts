@@ -18,13 +18,12 @@ import {
   WatchResponse,
   WatchService,
 } from "@quorate/proto";
+import { Actor, type ActorDeps } from "../base/actor.ts";
 import { type ModelRange, matches } from "../base/model.ts";
-import type { Scheduler } from "../base/scheduler.ts";
 import { violate } from "../base/violation.ts";
 import type { Safety } from "../check/safety.ts";
 import type { ClientStream } from "../exchanges.ts";
 import type { Node } from "../node.ts";
-import type { Story } from "../report/story.ts";
 import type { AuthModel } from "./auth-model.ts";
 import { type Identity, nameOf } from "./identity.ts";
 import type { Moment, PermissionCheck } from "./permission-check.ts";
@@ -36,18 +35,14 @@ const LOOK_MS = 100;
 const MAX_UNPERMITTED_MS = 1000;
 const MOST_MS = 8000;
 
-export interface UserWatchesDeps {
-  readonly nodes: readonly Node[];
-  readonly scheduler: Scheduler;
-  readonly story: Story;
-  readonly random: Random;
+export interface UserWatchesDeps
+  extends Pick<ActorDeps, "nodes" | "scheduler" | "story" | "random" | "fail"> {
   readonly safety: Safety;
   readonly check: PermissionCheck;
   readonly network: UserNetwork;
   /** Of the client's way to the member and back, at the most. */
   readonly latencyMs: number;
   anyone(): Identity;
-  fail(error: unknown): void;
 }
 
 /** What a run of watches came to. */
@@ -58,32 +53,20 @@ export interface WatchCounts {
   events: number;
 }
 
-export class UserWatches {
-  readonly #keys: number;
-  readonly #deps: UserWatchesDeps;
-  #stopped = false;
+export class UserWatches extends Actor<UserWatchesDeps, { readonly keys: number }> {
   readonly counts: WatchCounts = { made: 0, refused: 0, revoked: 0, events: 0 };
-
-  constructor(options: { readonly keys: number }, deps: UserWatchesDeps) {
-    this.#keys = options.keys;
-    this.#deps = deps;
-  }
-
-  stop(): void {
-    this.#stopped = true;
-  }
 
   /** One client: one watch after the other. */
   async work(name: string): Promise<void> {
-    const { scheduler, nodes } = this.#deps;
-    const random = this.#deps.random.fork(name);
-    while (!this.#stopped) {
+    const { scheduler, nodes } = this.deps;
+    const random = this.deps.random.fork(name);
+    while (!this.isStopped) {
       await scheduler.delay(random.unit() * 300);
-      if (this.#stopped) return;
+      if (this.isStopped) return;
       const node = nodes[random.below(nodes.length)];
-      const watch = new UserWatch(name, node, this.#range(random), this.#deps, this.counts);
+      const watch = new UserWatch(name, node, this.#range(random), this.deps, this.counts);
       const endMs = scheduler.nowMs + random.unit() * MOST_MS;
-      while (!this.#stopped && !watch.isOver && scheduler.nowMs < endMs) {
+      while (!this.isStopped && !watch.isOver && scheduler.nowMs < endMs) {
         await scheduler.delay(LOOK_MS);
         watch.look();
       }
@@ -92,7 +75,7 @@ export class UserWatches {
   }
 
   #range(random: Random): ModelRange {
-    const key = `k${String.fromCharCode(97 + random.below(this.#keys))}`;
+    const key = `k${String.fromCharCode(97 + random.below(this.options.keys))}`;
     const ends = ["", "", `${key}~`, "l", "\0"];
     return { key, end: ends[random.below(ends.length)] };
   }

@@ -1,4 +1,5 @@
 /** Compiled expressions: checked, metered, with linear-time regular expressions. */
+import { defined } from "@quorate/proto";
 import type { Patterns } from "../validation/patterns.ts";
 import { BudgetError, budget } from "./base/budget.ts";
 import { compilePattern } from "./base/pattern-cost.ts";
@@ -36,7 +37,7 @@ export function compile(
   const { valid, type = "", error } = program.check();
   if (!valid)
     throw new CompileError(
-      `compilation failed: ${shownFault(expression, error!, engine.functions)}`,
+      `compilation failed: ${shownFault(expression, defined(error, "the error"), engine.functions)}`,
     );
   if (type !== wanted && type !== "dyn" && type !== `dyn<${wanted}>`) {
     throw new CompileError(`must evaluate to a ${wanted}`);

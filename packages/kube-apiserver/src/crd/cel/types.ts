@@ -5,6 +5,7 @@
 
 import type { Schema } from "@quorate/kube-storage";
 import { isObject, type Json, type JsonObject, parseTime } from "@quorate/kube-storage";
+import { defined } from "@quorate/proto";
 import { fieldOf } from "../schema/edit.ts";
 import { valueSchema } from "../schema/traits.ts";
 import { budget } from "./base/budget.ts";
@@ -36,7 +37,7 @@ export function convertDynamic(value: Json): unknown {
   if (!isObject(value)) return value;
   const fields = Object.entries(value);
   budget.charge(fields.length);
-  return new Map(fields.map(([key, field]) => [key, convertDynamic(field!)]));
+  return new Map(fields.map(([key, field]) => [key, convertDynamic(defined(field, "the field"))]));
 }
 
 /** An object value: its fields are converted when they are read. */
@@ -115,7 +116,7 @@ export class CelTypes {
         if (!isObject(value)) return value;
         const entries = Object.entries(value);
         budget.charge(entries.length);
-        return new Map(entries.map(([key, one]) => [key, type.convert(one!)]));
+        return new Map(entries.map(([key, one]) => [key, type.convert(defined(one, "the value"))]));
       },
     };
   }

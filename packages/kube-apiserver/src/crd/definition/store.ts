@@ -20,6 +20,7 @@ import {
   Store,
   withMetadata,
 } from "@quorate/kube-storage";
+import { defined } from "@quorate/proto";
 import { withCondition } from "./conditions.ts";
 import { CLEANUP_FINALIZER, CRD_RESOURCE, type Crd } from "./types.ts";
 
@@ -50,7 +51,7 @@ export class CrdStore extends Store {
       const result = await writer.update(
         keyOf(this.#spec, "", name),
         async (existing) => {
-          await validate(existing!);
+          await validate(defined(existing, "the object"));
           return { object: terminating(existing as Crd, now) };
         },
         false,

@@ -5,6 +5,7 @@
 
 import type { FieldError, Schema } from "@quorate/kube-storage";
 import { duplicate, invalidValue, isObject, type Json } from "@quorate/kube-storage";
+import { defined } from "@quorate/proto";
 import { fieldOf } from "./edit.ts";
 import { at } from "./paths.ts";
 import { walk } from "./walk.ts";
@@ -43,7 +44,7 @@ function canonical(value: Json): string {
   if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
   if (!isObject(value)) return JSON.stringify(value);
   const keys = Object.keys(value).sort();
-  return `{${keys.map((key) => `${JSON.stringify(key)}:${canonical(value[key]!)}`).join(",")}}`;
+  return `{${keys.map((key) => `${JSON.stringify(key)}:${canonical(defined(value[key], "the value"))}`).join(",")}}`;
 }
 
 function repeatedKeys(items: readonly Json[], schema: Schema, path: string): FieldError[] {
@@ -55,7 +56,7 @@ function repeatedKeys(items: readonly Json[], schema: Schema, path: string): Fie
   const chosen = items.map((item) => {
     const object = isObject(item) ? item : {};
     const present = keys.filter((key) => fieldOf(object, key) !== undefined).sort();
-    return Object.fromEntries(present.map((key) => [key, object[key]!]));
+    return Object.fromEntries(present.map((key) => [key, defined(object[key], "the object")]));
   });
   return repeated(chosen).map((i) => duplicate(at(path, i), chosen[i]));
 }

@@ -10,11 +10,9 @@ MutatingWebhook
   admissionReviewVersions!=8:[string](list=atomic)
   reinvocationPolicy?=10:*string~ReinvocationPolicyType
   matchConditions?=12:[MatchCondition](patch=merge:name,list=map:name)
-MutatingWebhookConfiguration
+MutatingWebhookConfiguration and List
   ...=0:meta.TypeMeta metadata?=1:meta.ObjectMeta
   webhooks?=2:[MutatingWebhook](patch=merge:name,list=map:name)
-MutatingWebhookConfigurationList
-  ...=0:meta.TypeMeta metadata?=1:meta.ListMeta items!=2:[MutatingWebhookConfiguration]
 Rule
   apiGroups?=1:[string](list=atomic) apiVersions?=2:[string](list=atomic)
   resources?=3:[string](list=atomic) scope?=4:*string~ScopeType
@@ -29,11 +27,9 @@ ValidatingWebhook
   sideEffects!=6:*string~SideEffectClass timeoutSeconds?=7:*int32
   admissionReviewVersions!=8:[string](list=atomic)
   matchConditions?=11:[MatchCondition](patch=merge:name,list=map:name)
-ValidatingWebhookConfiguration
+ValidatingWebhookConfiguration and List
   ...=0:meta.TypeMeta metadata?=1:meta.ObjectMeta
   webhooks?=2:[ValidatingWebhook](patch=merge:name,list=map:name)
-ValidatingWebhookConfigurationList
-  ...=0:meta.TypeMeta metadata?=1:meta.ListMeta items!=2:[ValidatingWebhookConfiguration]
 WebhookClientConfig
   url?=3:*string service?=1:*ServiceReference caBundle?=2:bytes
 `;

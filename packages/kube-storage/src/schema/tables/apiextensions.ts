@@ -11,14 +11,12 @@ CustomResourceColumnDefinition
   jsonPath!=6:string
 CustomResourceConversion
   strategy!=1:string~ConversionStrategyType webhook?=2:*WebhookConversion
-CustomResourceDefinition
+CustomResourceDefinition and List
   ...=0:meta.TypeMeta metadata?=1:meta.ObjectMeta spec!=2:CustomResourceDefinitionSpec
   status?=3:CustomResourceDefinitionStatus
 CustomResourceDefinitionCondition
   type!=1:string~CustomResourceDefinitionConditionType status!=2:string~ConditionStatus
   lastTransitionTime?=3:meta.Time reason?=4:string message?=5:string observedGeneration?=6:int64
-CustomResourceDefinitionList
-  ...=0:meta.TypeMeta metadata?=1:meta.ListMeta items!=2:[CustomResourceDefinition]
 CustomResourceDefinitionNames
   plural!=1:string singular?=2:string shortNames?=3:[string](list=atomic) kind!=4:string
   listKind?=5:string categories?=6:[string](list=atomic)

@@ -1,16 +1,12 @@
 /** Types of apps/v1. The format is in ../table-parser.ts. */
 export const appsTypes = `
-ControllerRevision
+ControllerRevision and List
   ...=0:meta.TypeMeta metadata?=1:meta.ObjectMeta data?=2:runtime.RawExtension revision!=3:int64
-ControllerRevisionList
-  ...=0:meta.TypeMeta metadata?=1:meta.ListMeta items!=2:[ControllerRevision]
-DaemonSet
+DaemonSet and List
   ...=0:meta.TypeMeta metadata?=1:meta.ObjectMeta spec?=2:DaemonSetSpec status?=3:DaemonSetStatus
 DaemonSetCondition
   type!=1:string~DaemonSetConditionType status!=2:string~core.ConditionStatus
   lastTransitionTime?=3:meta.Time reason?=4:string message?=5:string
-DaemonSetList
-  ...=0:meta.TypeMeta metadata?=1:meta.ListMeta items!=2:[DaemonSet]
 DaemonSetSpec
   selector!=1:*meta.LabelSelector template!=2:core.PodTemplateSpec
   updateStrategy?=3:DaemonSetUpdateStrategy minReadySeconds?=4:int32
@@ -22,14 +18,12 @@ DaemonSetStatus
   conditions?=10:[DaemonSetCondition](patch=merge:type,list=map:type)
 DaemonSetUpdateStrategy
   type?=1:string~DaemonSetUpdateStrategyType rollingUpdate?=2:*RollingUpdateDaemonSet
-Deployment
+Deployment and List
   ...=0:meta.TypeMeta metadata?=1:meta.ObjectMeta spec?=2:DeploymentSpec
   status?=3:DeploymentStatus
 DeploymentCondition
   type!=1:string~DeploymentConditionType status!=2:string~core.ConditionStatus
   lastUpdateTime?=6:meta.Time lastTransitionTime?=7:meta.Time reason?=4:string message?=5:string
-DeploymentList
-  ...=0:meta.TypeMeta metadata?=1:meta.ListMeta items!=2:[Deployment]
 DeploymentSpec
   replicas?=1:*int32 selector!=2:*meta.LabelSelector template!=3:core.PodTemplateSpec
   strategy?=4:DeploymentStrategy(patch=retainKeys) minReadySeconds?=5:int32
@@ -40,14 +34,12 @@ DeploymentStatus
   conditions?=6:[DeploymentCondition](patch=merge:type,list=map:type) collisionCount?=8:*int32
 DeploymentStrategy
   type?=1:string~DeploymentStrategyType rollingUpdate?=2:*RollingUpdateDeployment
-ReplicaSet
+ReplicaSet and List
   ...=0:meta.TypeMeta metadata?=1:meta.ObjectMeta spec?=2:ReplicaSetSpec
   status?=3:ReplicaSetStatus
 ReplicaSetCondition
   type!=1:string~ReplicaSetConditionType status!=2:string~core.ConditionStatus
   lastTransitionTime?=3:meta.Time reason?=4:string message?=5:string
-ReplicaSetList
-  ...=0:meta.TypeMeta metadata?=1:meta.ListMeta items!=2:[ReplicaSet]
 ReplicaSetSpec
   replicas?=1:*int32 minReadySeconds?=4:int32 selector!=2:*meta.LabelSelector
   template?=3:core.PodTemplateSpec
@@ -61,14 +53,12 @@ RollingUpdateDeployment
   maxUnavailable?=1:*intstr.IntOrString maxSurge?=2:*intstr.IntOrString
 RollingUpdateStatefulSetStrategy
   partition?=1:*int32 maxUnavailable?=2:*intstr.IntOrString
-StatefulSet
+StatefulSet and List
   ...=0:meta.TypeMeta metadata?=1:meta.ObjectMeta spec?=2:StatefulSetSpec
   status?=3:StatefulSetStatus
 StatefulSetCondition
   type!=1:string~StatefulSetConditionType status!=2:string~core.ConditionStatus
   lastTransitionTime?=3:meta.Time reason?=4:string message?=5:string
-StatefulSetList
-  ...=0:meta.TypeMeta metadata?=1:meta.ListMeta items!=2:[StatefulSet]
 StatefulSetOrdinals
   start=1:int32
 StatefulSetPersistentVolumeClaimRetentionPolicy

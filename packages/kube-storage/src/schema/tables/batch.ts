@@ -1,9 +1,7 @@
 /** Types of batch/v1. The format is in ../table-parser.ts. */
 export const batchTypes = `
-CronJob
+CronJob and List
   ...=0:meta.TypeMeta metadata?=1:meta.ObjectMeta spec?!=2:CronJobSpec status?=3:CronJobStatus
-CronJobList
-  ...=0:meta.TypeMeta metadata?=1:meta.ListMeta items!=2:[CronJob]
 CronJobSpec
   schedule!=1:string timeZone?=8:*string startingDeadlineSeconds?=2:*int64
   concurrencyPolicy?=3:string~ConcurrencyPolicy suspend?=4:*bool jobTemplate!=5:JobTemplateSpec
@@ -11,13 +9,11 @@ CronJobSpec
 CronJobStatus
   active?=1:[core.ObjectReference](list=atomic) lastScheduleTime?=4:*meta.Time
   lastSuccessfulTime?=5:*meta.Time
-Job
+Job and List
   ...=0:meta.TypeMeta metadata?=1:meta.ObjectMeta spec?=2:JobSpec status?=3:JobStatus
 JobCondition
   type!=1:string~JobConditionType status!=2:string~core.ConditionStatus lastProbeTime?=3:meta.Time
   lastTransitionTime?=4:meta.Time reason?=5:string message?=6:string
-JobList
-  ...=0:meta.TypeMeta metadata?=1:meta.ListMeta items!=2:[Job]
 JobSpec
   parallelism?=1:*int32 completions?=2:*int32 activeDeadlineSeconds?=3:*int64
   podFailurePolicy?=11:*PodFailurePolicy successPolicy?=16:*SuccessPolicy backoffLimit?=7:*int32

@@ -1,9 +1,7 @@
 /** Types of coordination.k8s.io/v1. The format is in ../table-parser.ts. */
 export const coordinationTypes = `
-Lease
+Lease and List
   ...=0:meta.TypeMeta metadata?=1:meta.ObjectMeta spec?=2:LeaseSpec
-LeaseList
-  ...=0:meta.TypeMeta metadata?=1:meta.ListMeta items!=2:[Lease]
 LeaseSpec
   holderIdentity?=1:*string leaseDurationSeconds?=2:*int32 acquireTime?=3:*meta.MicroTime
   renewTime?=4:*meta.MicroTime leaseTransitions?=5:*int32

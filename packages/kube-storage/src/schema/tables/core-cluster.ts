@@ -42,23 +42,19 @@ EndpointPort (mapType=atomic)
 EndpointSubset
   addresses?=1:[EndpointAddress](list=atomic) notReadyAddresses?=2:[EndpointAddress](list=atomic)
   ports?=3:[EndpointPort](list=atomic)
-Endpoints
+Endpoints and List
   ...=0:meta.TypeMeta metadata?=1:meta.ObjectMeta subsets?=2:[EndpointSubset](list=atomic)
-EndpointsList
-  ...=0:meta.TypeMeta metadata?=1:meta.ListMeta items!=2:[Endpoints]
 HostIP
   ip!=1:string
 ImageVolumeStatus
   imageRef?!=1:string
-LimitRange
+LimitRange and List
   ...=0:meta.TypeMeta metadata?=1:meta.ObjectMeta spec?=2:LimitRangeSpec
 LimitRangeItem
   type!=1:string~LimitType max?=2:{resource.Quantity}~ResourceList
   min?=3:{resource.Quantity}~ResourceList default?=4:{resource.Quantity}~ResourceList
   defaultRequest?=5:{resource.Quantity}~ResourceList
   maxLimitRequestRatio?=6:{resource.Quantity}~ResourceList
-LimitRangeList
-  ...=0:meta.TypeMeta metadata?=1:meta.ListMeta items!=2:[LimitRange]
 LimitRangeSpec
   limits!=1:[LimitRangeItem](list=atomic)
 LinuxContainerUser
@@ -71,7 +67,7 @@ LoadBalancerStatus
 ModifyVolumeStatus
   targetVolumeAttributesClassName?=1:string
   status!=2:string~PersistentVolumeClaimModifyVolumeStatus
-Node
+Node and List
   ...=0:meta.TypeMeta metadata?=1:meta.ObjectMeta spec?=2:NodeSpec status?=3:NodeStatus
 NodeAddress
   type!=1:string~NodeAddressType address!=2:string
@@ -89,8 +85,6 @@ NodeDaemonEndpoints
   kubeletEndpoint?=1:DaemonEndpoint
 NodeFeatures
   supplementalGroupsPolicy?=1:*bool
-NodeList
-  ...=0:meta.TypeMeta metadata?=1:meta.ListMeta items!=2:[Node]
 NodeRuntimeHandler
   name=1:string features?=2:*NodeRuntimeHandlerFeatures
 NodeRuntimeHandlerFeatures
@@ -115,17 +109,15 @@ NodeSystemInfo
   osImage!=5:string containerRuntimeVersion!=6:string kubeletVersion!=7:string
   kubeProxyVersion!=8:string operatingSystem!=9:string architecture!=10:string
   swap?=11:*NodeSwapStatus
-PersistentVolume
+PersistentVolume and List
   ...=0:meta.TypeMeta metadata?=1:meta.ObjectMeta spec?=2:PersistentVolumeSpec
   status?=3:PersistentVolumeStatus
-PersistentVolumeClaim
+PersistentVolumeClaim and List
   ...=0:meta.TypeMeta metadata?=1:meta.ObjectMeta spec?=2:PersistentVolumeClaimSpec
   status?=3:PersistentVolumeClaimStatus
 PersistentVolumeClaimCondition
   type!=1:string~PersistentVolumeClaimConditionType status!=2:string~ConditionStatus
   lastProbeTime?=3:meta.Time lastTransitionTime?=4:meta.Time reason?=5:string message?=6:string
-PersistentVolumeClaimList
-  ...=0:meta.TypeMeta metadata?=1:meta.ListMeta items!=2:[PersistentVolumeClaim]
 PersistentVolumeClaimStatus
   phase?=1:string~PersistentVolumeClaimPhase
   accessModes?=2:[string~PersistentVolumeAccessMode](list=atomic)
@@ -134,12 +126,10 @@ PersistentVolumeClaimStatus
   allocatedResources?=5:{resource.Quantity}~ResourceList
   allocatedResourceStatuses?=7:{string~ClaimResourceStatus}(mapType=granular)
   currentVolumeAttributesClassName?=8:*string modifyVolumeStatus?=9:*ModifyVolumeStatus
-PersistentVolumeList
-  ...=0:meta.TypeMeta metadata?=1:meta.ListMeta items!=2:[PersistentVolume]
 PersistentVolumeStatus
   phase?=1:string~PersistentVolumePhase message?=2:string reason?=3:string
   lastPhaseTransitionTime?=4:*meta.Time
-Pod
+Pod and List
   ...=0:meta.TypeMeta metadata?=1:meta.ObjectMeta spec?=2:PodSpec status?=3:PodStatus
 PodCondition
   type!=1:string~PodConditionType observedGeneration?=7:int64 status!=2:string~ConditionStatus
@@ -148,8 +138,6 @@ PodExtendedResourceClaimStatus
   requestMappings!=1:[ContainerExtendedResourceRequest](list=atomic) resourceClaimName!=2:string
 PodIP
   ip!=1:string
-PodList
-  ...=0:meta.TypeMeta metadata?=1:meta.ListMeta items!=2:[Pod]
 PodResourceClaimStatus
   name!=1:string resourceClaimName?=2:*string
 PodStatus
@@ -164,18 +152,14 @@ PodStatus
   extendedResourceClaimStatus?=18:*PodExtendedResourceClaimStatus
   allocatedResources?=19:{resource.Quantity}~ResourceList resources?=20:*ResourceRequirements
   nodeAllocatableResourceClaimStatuses?=21:[NodeAllocatableResourceClaimStatus](list=atomic)
-PodTemplateList
-  ...=0:meta.TypeMeta metadata?=1:meta.ListMeta items!=2:[PodTemplate]
 PortStatus
   port!=1:int32 protocol!=2:string~Protocol error?=3:*string
-ReplicationController
+ReplicationController and List
   ...=0:meta.TypeMeta metadata?=1:meta.ObjectMeta spec?=2:ReplicationControllerSpec
   status?=3:ReplicationControllerStatus
 ReplicationControllerCondition
   type!=1:string~ReplicationControllerConditionType status!=2:string~ConditionStatus
   lastTransitionTime?=3:meta.Time reason?=4:string message?=5:string
-ReplicationControllerList
-  ...=0:meta.TypeMeta metadata?=1:meta.ListMeta items!=2:[ReplicationController]
 ReplicationControllerSpec
   replicas?=1:*int32(default=1) minReadySeconds?=4:int32(default=0)
   selector?=2:{string}(mapType=atomic) template?=3:*PodTemplateSpec
@@ -185,11 +169,9 @@ ReplicationControllerStatus
   conditions?=6:[ReplicationControllerCondition](patch=merge:type,list=map:type)
 ResourceHealth
   resourceID!=1:string~ResourceID health?=2:string~ResourceHealthStatus message?=6:*string
-ResourceQuota
+ResourceQuota and List
   ...=0:meta.TypeMeta metadata?=1:meta.ObjectMeta spec?=2:ResourceQuotaSpec
   status?=3:ResourceQuotaStatus
-ResourceQuotaList
-  ...=0:meta.TypeMeta metadata?=1:meta.ListMeta items!=2:[ResourceQuota]
 ResourceQuotaSpec
   hard?=1:{resource.Quantity}~ResourceList scopes?=2:[string~ResourceQuotaScope](list=atomic)
   scopeSelector?=3:*ScopeSelector
@@ -202,10 +184,8 @@ ScopeSelector (mapType=atomic)
 ScopedResourceSelectorRequirement
   scopeName!=1:string~ResourceQuotaScope operator!=2:string~ScopeSelectorOperator
   values?=3:[string](list=atomic)
-Service
+Service and List
   ...=0:meta.TypeMeta metadata?=1:meta.ObjectMeta spec?=2:ServiceSpec status?=3:ServiceStatus
-ServiceList
-  ...=0:meta.TypeMeta metadata?=1:meta.ListMeta items!=2:[Service]
 ServicePort
   name?=1:string protocol?=2:string~Protocol(default="TCP") appProtocol?=6:*string port!=3:int32
   targetPort?=4:intstr.IntOrString nodePort?=5:int32

@@ -138,7 +138,7 @@ PodSpec
   resourceClaims?=39:[PodResourceClaim](patch=merge+retainKeys:name,list=map:name)
   resources?=40:*ResourceRequirements hostnameOverride?=41:*string
   schedulingGroup?=43:*PodSchedulingGroup
-PodTemplate
+PodTemplate and List
   ...=0:meta.TypeMeta metadata?=1:meta.ObjectMeta template?=2:PodTemplateSpec
 PodTemplateSpec
   metadata?=1:meta.ObjectMeta spec?=2:PodSpec

@@ -10,11 +10,9 @@ EndpointHints
   forZones?=1:[ForZone](list=atomic) forNodes?=2:[ForNode](list=atomic)
 EndpointPort (mapType=atomic)
   name?=1:*string protocol?=2:*string~core.Protocol port?=3:*int32 appProtocol?=4:*string
-EndpointSlice
+EndpointSlice and List
   ...=0:meta.TypeMeta metadata?=1:meta.ObjectMeta addressType!=4:string~AddressType
   endpoints=2:[Endpoint](list=atomic) ports=3:[EndpointPort](list=atomic)
-EndpointSliceList
-  ...=0:meta.TypeMeta metadata?=1:meta.ListMeta items!=2:[EndpointSlice]
 ForNode
   name!=1:string
 ForZone

@@ -6,20 +6,16 @@ HTTPIngressRuleValue
   paths!=1:[HTTPIngressPath](list=atomic)
 IPBlock
   cidr!=1:string except?=2:[string](list=atomic)
-Ingress
+Ingress and List
   ...=0:meta.TypeMeta metadata?=1:meta.ObjectMeta spec?=2:IngressSpec status?=3:IngressStatus
 IngressBackend
   service?=4:*IngressServiceBackend resource?=3:*core.TypedLocalObjectReference
-IngressClass
+IngressClass and List
   ...=0:meta.TypeMeta metadata?=1:meta.ObjectMeta spec?=2:IngressClassSpec
-IngressClassList
-  ...=0:meta.TypeMeta metadata?=1:meta.ListMeta items!=2:[IngressClass]
 IngressClassParametersReference
   apiGroup?=1:*string kind!=2:string name!=3:string scope=4:*string namespace?=5:*string
 IngressClassSpec
   controller?=1:string parameters?=2:*IngressClassParametersReference
-IngressList
-  ...=0:meta.TypeMeta metadata?=1:meta.ListMeta items!=2:[Ingress]
 IngressLoadBalancerIngress
   ip?=1:string hostname?=2:string ports?=4:[IngressPortStatus](list=atomic)
 IngressLoadBalancerStatus
@@ -39,14 +35,12 @@ IngressStatus
   loadBalancer?=1:IngressLoadBalancerStatus
 IngressTLS
   hosts?=1:[string](list=atomic) secretName?=2:string
-NetworkPolicy
+NetworkPolicy and List
   ...=0:meta.TypeMeta metadata?=1:meta.ObjectMeta spec?=2:NetworkPolicySpec
 NetworkPolicyEgressRule
   ports?=1:[NetworkPolicyPort](list=atomic) to?=2:[NetworkPolicyPeer](list=atomic)
 NetworkPolicyIngressRule
   ports?=1:[NetworkPolicyPort](list=atomic) from?=2:[NetworkPolicyPeer](list=atomic)
-NetworkPolicyList
-  ...=0:meta.TypeMeta metadata?=1:meta.ListMeta items!=2:[NetworkPolicy]
 NetworkPolicyPeer
   podSelector?=1:*meta.LabelSelector namespaceSelector?=2:*meta.LabelSelector ipBlock?=3:*IPBlock
 NetworkPolicyPort

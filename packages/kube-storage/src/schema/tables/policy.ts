@@ -2,11 +2,9 @@
 export const policyTypes = `
 Eviction
   ...=0:meta.TypeMeta metadata?=1:meta.ObjectMeta deleteOptions?=2:*meta.DeleteOptions
-PodDisruptionBudget
+PodDisruptionBudget and List
   ...=0:meta.TypeMeta metadata?=1:meta.ObjectMeta spec?=2:PodDisruptionBudgetSpec
   status?=3:PodDisruptionBudgetStatus
-PodDisruptionBudgetList
-  ...=0:meta.TypeMeta metadata?=1:meta.ListMeta items!=2:[PodDisruptionBudget]
 PodDisruptionBudgetSpec
   minAvailable?=1:*intstr.IntOrString selector?=2:*meta.LabelSelector(patch=replace)
   maxUnavailable?=3:*intstr.IntOrString

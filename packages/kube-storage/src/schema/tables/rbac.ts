@@ -2,29 +2,21 @@
 export const rbacTypes = `
 AggregationRule
   clusterRoleSelectors?=1:[meta.LabelSelector](list=atomic)
-ClusterRole
+ClusterRole and List
   ...=0:meta.TypeMeta metadata?=1:meta.ObjectMeta rules=2:[PolicyRule](list=atomic)
   aggregationRule?=3:*AggregationRule
-ClusterRoleBinding
+ClusterRoleBinding and List
   ...=0:meta.TypeMeta metadata?=1:meta.ObjectMeta subjects?=2:[Subject](list=atomic)
   roleRef!=3:RoleRef
-ClusterRoleBindingList
-  ...=0:meta.TypeMeta metadata?=1:meta.ListMeta items!=2:[ClusterRoleBinding]
-ClusterRoleList
-  ...=0:meta.TypeMeta metadata?=1:meta.ListMeta items!=2:[ClusterRole]
 PolicyRule
   verbs!=1:[string](list=atomic) apiGroups?=2:[string](list=atomic)
   resources?=3:[string](list=atomic) resourceNames?=4:[string](list=atomic)
   nonResourceURLs?=5:[string](list=atomic)
-Role
+Role and List
   ...=0:meta.TypeMeta metadata?=1:meta.ObjectMeta rules=2:[PolicyRule](list=atomic)
-RoleBinding
+RoleBinding and List
   ...=0:meta.TypeMeta metadata?=1:meta.ObjectMeta subjects?=2:[Subject](list=atomic)
   roleRef!=3:RoleRef
-RoleBindingList
-  ...=0:meta.TypeMeta metadata?=1:meta.ListMeta items!=2:[RoleBinding]
-RoleList
-  ...=0:meta.TypeMeta metadata?=1:meta.ListMeta items!=2:[Role]
 RoleRef (mapType=atomic)
   apiGroup=1:string kind!=2:string name!=3:string
 Subject (mapType=atomic)

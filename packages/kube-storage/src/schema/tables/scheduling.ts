@@ -1,8 +1,6 @@
 /** Types of scheduling.k8s.io/v1. The format is in ../table-parser.ts. */
 export const schedulingTypes = `
-PriorityClass
+PriorityClass and List
   ...=0:meta.TypeMeta metadata?=1:meta.ObjectMeta value=2:int32 globalDefault?=3:bool
   description?=4:string preemptionPolicy?=5:*string~core.PreemptionPolicy
-PriorityClassList
-  ...=0:meta.TypeMeta metadata?=1:meta.ListMeta items!=2:[PriorityClass]
 `;

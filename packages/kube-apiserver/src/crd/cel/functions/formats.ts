@@ -6,6 +6,7 @@ import {
   isLabelValue,
   isQualifiedName,
 } from "@quorate/kube-storage";
+import { defined } from "@quorate/proto";
 import { formatCheck } from "../../validation/formats.ts";
 import type { CelEnvironment, CelOptional } from "../library.ts";
 
@@ -20,7 +21,7 @@ class NamedFormat {
 }
 
 function byFormat(name: string): Check {
-  const check = formatCheck(name)!;
+  const check = defined(formatCheck(name), "the format check");
   return (text) => (check(text) ? [] : [`invalid ${name}`]);
 }
 
