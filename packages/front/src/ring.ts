@@ -28,7 +28,7 @@
  * count or a length that no writer of this file makes. The writer does the same with `taken`.
  */
 
-import { CodedError } from "@quorate/proto";
+import { CodedError, EMPTY } from "@quorate/proto";
 import type { MessageBytes } from "@quorate/rpc";
 
 const WRITTEN = 0;
@@ -243,7 +243,7 @@ export class RingReader implements RingRecord {
     this.value = words[word + 3] >>> 0;
     this.timeMs = this.#times[(at + 16) >>> 3];
     const start = at + RECORD_BYTES;
-    this.payload = this.#slab.subarray(start, start + size);
+    this.payload = size === 0 ? EMPTY : new Uint8Array(this.#slab.buffer, start, size);
     this.#at = start + padded(size);
     return true;
   }

@@ -19,16 +19,16 @@ export function firstRound(random: Random): number {
   return Number(random.fork("read-rounds").uint64() >> ROUND_SHIFT);
 }
 
-interface Waiter {
-  readonly resolve: () => void;
-  readonly reject: (error: Error) => void;
+/** Reads that arrived in one turn: they have one deadline, and one promise. */
+interface Waiting extends PromiseWithResolvers<void> {
   readonly deadlineMs: number;
+  count: number;
 }
 
 /** One ReadIndex round and the reads that share it. */
 interface Round {
   readonly context: Uint8Array;
-  readonly waiters: Waiter[];
+  readonly waiting: Waiting;
   /** When the request was last given to Raft. */
   askedMs: number;
   /** The index to wait for, once a quorum has answered. */
@@ -52,8 +52,7 @@ export class Reads {
   readonly #limits: ReadLimits;
   readonly #clock: Clock;
   readonly #turns: Pick<LoopTurns, "wake">;
-  #arrived: Waiter[] = [];
-  #deadlineMs = 0;
+  #arrived: Waiting | undefined;
   /** Rounds in the order they were started; their indexes grow in the same order. */
   readonly #rounds = new Map<number, Round>();
   #nextRound: number;
@@ -84,14 +83,15 @@ export class Reads {
     if (this.#waitingCount >= this.#limits.maxWaiting)
       return Promise.reject(errorOf("TooManyRequests"));
     this.#waitingCount++;
-    // Those of one round have one deadline: they arrive in one turn.
-    if (this.#arrived.length === 0)
-      this.#deadlineMs = this.#clock.monotonicMs() + this.#limits.timeoutMs;
-    const deadlineMs = this.#deadlineMs;
-    return new Promise((resolve, reject) => {
-      this.#arrived.push({ resolve, reject, deadlineMs });
-      if (this.#arrived.length === 1) this.#turns.wake();
-    });
+    const waiting = (this.#arrived ??= this.#begin());
+    waiting.count++;
+    return waiting.promise;
+  }
+
+  #begin(): Waiting {
+    this.#turns.wake();
+    const deadlineMs = this.#clock.monotonicMs() + this.#limits.timeoutMs;
+    return Object.assign(Promise.withResolvers<void>(), { deadlineMs, count: 0 });
   }
 
   get waitingCount(): number {
@@ -103,17 +103,18 @@ export class Reads {
    * it, it is retried later.
    */
   startRound(raft: ReadIndexer): void {
-    if (this.#arrived.length === 0) return;
+    const waiting = this.#arrived;
+    if (waiting === undefined) return;
     const number = this.#nextRound++;
     const context = new Uint8Array(8);
     new DataView(context.buffer).setBigUint64(0, BigInt(number));
     const round: Round = {
       context,
-      waiters: this.#arrived,
+      waiting,
       askedMs: this.#clock.monotonicMs(),
       index: undefined,
     };
-    this.#arrived = [];
+    this.#arrived = undefined;
     this.#rounds.set(number, round);
     raft.readIndex(context);
   }
@@ -131,8 +132,8 @@ export class Reads {
     for (const [number, round] of this.#rounds) {
       if (round.index === undefined || round.index > appliedIndex) continue;
       this.#rounds.delete(number);
-      this.#waitingCount -= round.waiters.length;
-      for (const waiter of round.waiters) waiter.resolve();
+      this.#waitingCount -= round.waiting.count;
+      round.waiting.resolve();
     }
   }
 
@@ -140,14 +141,10 @@ export class Reads {
   expire(raft: ReadIndexer): void {
     const now = this.#clock.monotonicMs();
     for (const [number, round] of this.#rounds) {
-      if (round.waiters[0].deadlineMs <= now) {
-        const late = round.waiters.filter((waiter) => waiter.deadlineMs <= now);
-        this.#fail(late, errorOf("Timeout"));
-        round.waiters.splice(0, late.length);
-        if (round.waiters.length === 0) {
-          this.#rounds.delete(number);
-          continue;
-        }
+      if (round.waiting.deadlineMs <= now) {
+        this.#rounds.delete(number);
+        this.#fail(round.waiting, errorOf("Timeout"));
+        continue;
       }
       if (round.index === undefined && now - round.askedMs >= this.#limits.retryMs) {
         this.slowRounds++;
@@ -174,15 +171,15 @@ export class Reads {
   failAll(error: Error): void {
     this.#closed = error;
     const arrived = this.#arrived;
-    this.#arrived = [];
-    this.#fail(arrived, error);
-    for (const round of this.#rounds.values()) this.#fail(round.waiters, error);
+    this.#arrived = undefined;
+    if (arrived !== undefined) this.#fail(arrived, error);
+    for (const round of this.#rounds.values()) this.#fail(round.waiting, error);
     this.#rounds.clear();
   }
 
-  #fail(waiters: readonly Waiter[], error: Error): void {
-    this.#waitingCount -= waiters.length;
-    this.failed += waiters.length;
-    for (const waiter of waiters) waiter.reject(error);
+  #fail({ count, reject }: Waiting, error: Error): void {
+    this.#waitingCount -= count;
+    this.failed += count;
+    reject(error);
   }
 }

@@ -1,8 +1,8 @@
 /**
  * The watchers of a member, and how changes reach them (etcd: mvcc/watchable_store.go).
  *
- *     change applied --> synced watchers of its key: queued on their streams, sent as the turn ends;
- *                        those of one range are a crowd, which is offered the turn's events at once
+ *     change applied --> synced watchers of its key: queued on their streams, sent as a turn ends;
+ *                        those of one range are a crowd, which is offered a turn's events at once
  *                    --> RecentEvents, from which a watcher a little behind catches up later
  *
  *     asks for the past  -+                          +-- near: from RecentEvents -----------+

@@ -12,6 +12,7 @@ import { type Caller, callerOf } from "@quorate/member";
 import { equals, LeaseKeepAliveRequest, LeaseKeepAliveResponse } from "@quorate/proto";
 import type { CommonMessage, StreamCall, StreamListener } from "@quorate/rpc";
 import { toStatusError } from "../calls/status.ts";
+import type { EncodedHeader } from "./encoded-header.ts";
 
 /** Keep-alives of a stream that wait for their answer; beyond, the stream takes no more. */
 export const MAX_WAITING_KEEP_ALIVES = 1024;
@@ -21,36 +22,6 @@ export const MAX_RECHECKED_LEASES = 1024;
 
 /** A request with one field, an id; longer ones are decoded each time. */
 const MAX_KEPT_REQUEST_BYTES = 16;
-
-/**
- * A response's header of now, encoded once for all responses between two changes: what they have in
- * common.
- */
-export class EncodedHeader {
-  readonly #member: Member;
-  #revision = -1;
-  #term = -1;
-  #field: CommonMessage | undefined;
-
-  constructor(member: Member) {
-    this.#member = member;
-  }
-
-  /** The field `header` of a LeaseKeepAliveResponse; the other fields may follow it. */
-  now(): CommonMessage {
-    const member = this.#member;
-    const revision = member.store.mvcc.currentRevision;
-    const { term } = member;
-    if (this.#field !== undefined && revision === this.#revision && term === this.#term)
-      return this.#field;
-    const header = member.header(revision);
-    const before = LeaseKeepAliveResponse.encode({ header, ID: 0n, TTL: 0 }).slice();
-    this.#revision = revision;
-    this.#term = term;
-    this.#field = { before, after: [], sizeBytes: before.length };
-    return this.#field;
-  }
-}
 
 /** The fields of a response besides its header. */
 function restOf(ID: bigint, seconds: number): Uint8Array {

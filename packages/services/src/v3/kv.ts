@@ -42,7 +42,8 @@ import {
   type Steps,
 } from "@quorate/store";
 import { completed } from "../calls/status.ts";
-import { encodeReadTxn, messageOf, RangeWriter } from "./range-answer.ts";
+import { EncodedHeader } from "./encoded-header.ts";
+import { encodeReadTxn, GetAnswers, messageOf, RangeWriter } from "./range-answer.ts";
 import { encodeDeleteRange, encodeTxn } from "./write-answer.ts";
 
 /** A record from this size on counts for the time of a turn. */
@@ -57,18 +58,20 @@ function refuse(error: ErrorName | undefined): void {
  */
 function rangeHandler(member: Member): UnaryHandler {
   const { clock, slices } = member;
+  const header = new EncodedHeader(member);
+  const answers = new GetAnswers();
   const failed = member.metrics.rangeDuration.with("false");
   const succeeded = member.metrics.rangeDuration.with("true");
   const encode = (response: RangeResponse): Uint8Array => {
     response.header = member.header(defined(response.header, "the header").revision);
     return RangeResponse.encode(response);
   };
-  const get = (request: RangeRequest): Uint8Array => {
+  const get = (request: RangeRequest): UnaryResponse => {
     const response = applyRange(member.store.mvcc, request);
     const [record] = response.kvs;
     if (record !== undefined && record.length >= LARGE_RECORD_BYTES)
       slices.noteBytes(record.length);
-    return encode(response);
+    return answers.of(header.now().before, response);
   };
   const read = (request: RangeRequest, caller: Caller): UnaryResponse | Promise<UnaryResponse> => {
     if (isPlainGet(request) && slices.takesGet()) return get(request);

@@ -16,7 +16,8 @@ import {
 import type { StreamHandler, UnaryHandler, UnaryResponse } from "@quorate/rpc";
 import { STEP_KEYS, type Steps } from "@quorate/store";
 import { completed } from "../calls/status.ts";
-import { EncodedHeader, KeepAlives } from "./keep-alives.ts";
+import { EncodedHeader } from "./encoded-header.ts";
+import { KeepAlives } from "./keep-alives.ts";
 import { messageOf } from "./range-answer.ts";
 
 /**

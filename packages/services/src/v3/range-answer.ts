@@ -245,3 +245,25 @@ export function encodeReadTxn(
   }
   return new JoinedPieces(parts);
 }
+
+/** RangeResponse.count of 1. */
+const COUNT_ONE: Uint8Array = Uint8Array.of(0x20, 1);
+
+/** The responses to reads of one key. */
+export class GetAnswers {
+  /** Tag and length of the last record: those of one length follow each other often. */
+  #prefix: Uint8Array = EMPTY;
+  #prefixedBytes = -1;
+
+  /** @param header the field `header` of the response, whose own is passed over */
+  of(header: Uint8Array, { kvs, more, count }: RangeResponse): UnaryResponse {
+    const [record] = kvs;
+    if (record === undefined || count !== 1 || more)
+      return [header, RangeResponse.encode({ kvs, more, count })];
+    if (record.length !== this.#prefixedBytes) {
+      this.#prefix = prefix(KVS_TAG, record.length);
+      this.#prefixedBytes = record.length;
+    }
+    return [header, this.#prefix, record, COUNT_ONE];
+  }
+}

@@ -272,14 +272,11 @@ export const MEMBER_BUGS: Readonly<Record<string, CatalogueBug>> = {
   },
   "a read joins a round of reads that was asked before it": {
     at: "member/src/loop/reads.ts#Reads.wait",
-    find: "this.#arrived.push($waiter);",
+    find: "const $waiting = (this.#arrived ??= this.#begin());",
     put: `
       const asked = [...this.#rounds.values()].at(-1);
-      if (asked !== undefined && asked.index === undefined) {
-        asked.waiters.push($waiter);
-        return;
-      }
-      this.#arrived.push($waiter);`,
+      const isOpen = asked !== undefined && asked.index === undefined;
+      const $waiting = isOpen ? asked.waiting : (this.#arrived ??= this.#begin());`,
     tests: ["packages/member/test/read-rounds.test.ts"],
   },
   "a snapshot that is not ahead is refused without a response of Raft's": {
