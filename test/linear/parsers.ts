@@ -37,7 +37,7 @@ const TOOLS = [
   ..."ctl/src/commands/txn ctl/src/commands/member-id cli/src/go-format ctl/src/connect/peer-url".split(
     " ",
   ),
-  ..."ctl/src/offline/new-member ctl/src/dump/proto-text cli/src/table".split(" "),
+  ..."ctl/src/offline/initial-cluster ctl/src/dump/proto-text cli/src/table".split(" "),
 ].map((name) => `packages/${name}.ts`);
 
 /** Functions that take a text and parse none: the text is their own, or they act on a file. */

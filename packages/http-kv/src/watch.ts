@@ -10,15 +10,11 @@
 
 import type { SharedTurns } from "@quorate/member";
 import {
-  type ErrorName,
-  errorNameOf,
   errorOf,
   fromUtf8,
-  type ResponseHeader,
   WatchCreateRequest,
   WatchCreateRequest_FilterType,
   WatchRequest,
-  WatchResponse,
   WatchService,
 } from "@quorate/proto";
 import {
@@ -35,6 +31,7 @@ import type { Heartbeats } from "./heartbeats.ts";
 import { keyOfPath, prefixEnd, prefixStart, Query, shown } from "./key-path.ts";
 import type { KvExchange } from "./kv-exchange.ts";
 import { Problem, problemOf } from "./problems.ts";
+import { errorOfReason, flagsOf, type ResponseFlags } from "./watch-response.ts";
 
 const { Watch } = WatchService.methods;
 
@@ -355,53 +352,4 @@ function compactedMessage(compactRevision: number): string {
 
 function endMessage(problem: Problem): string {
   return typedMessage("end", undefined, problem.document);
-}
-
-/** WatchResponse.events. */
-const EVENTS_TAG = 0x5a;
-
-/** What a response says besides its events. */
-interface ResponseFlags {
-  created: boolean;
-  canceled: boolean;
-  fragment: boolean;
-  cancelReason: string;
-  compactRevision: number;
-  header: ResponseHeader | undefined;
-}
-
-/** A response is cut between fields: what its parts say is put together. */
-function flagsOf(pieces: readonly Uint8Array[]): ResponseFlags {
-  const flags: ResponseFlags = {
-    created: false,
-    canceled: false,
-    fragment: false,
-    cancelReason: "",
-    compactRevision: 0,
-    header: undefined,
-  };
-  for (const piece of pieces) {
-    if (piece[0] === EVENTS_TAG) continue;
-    const { created, canceled, fragment, cancelReason, compactRevision, header } =
-      WatchResponse.decode(piece);
-    flags.created ||= created;
-    flags.canceled ||= canceled;
-    flags.fragment ||= fragment;
-    flags.cancelReason ||= cancelReason;
-    flags.compactRevision ||= compactRevision;
-    flags.header ??= header;
-  }
-  return flags;
-}
-
-/** What comes before the text of a gRPC error in a reason. */
-const REASON = /^rpc error: code = \w+ desc = /;
-
-/** The error that a cancel_reason stands for. */
-function errorOfReason(reason: string): Error {
-  const text = reason.replace(REASON, "");
-  const name: ErrorName | undefined = errorNameOf(text);
-  if (name !== undefined) return errorOf(name);
-  if (/too many watches/.test(text)) return new Problem("too-many-requests", text);
-  return new Problem("bad-request", text);
 }

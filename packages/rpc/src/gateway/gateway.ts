@@ -5,18 +5,14 @@
  *     HttpExchange -> route by path -> metadata, deadline -> JSON to message -> handler
  *                  <- JSON <-------------------------------------- message or status
  */
-import type {
-  HttpExchange,
-  HttpExchangeHandler,
-  HttpExchangeListener,
-  HttpHead,
-  HttpResponse,
-} from "@quorate/host";
-import { GrpcCode, type HttpRoute, toUtf8 } from "@quorate/proto";
+import type { HttpExchange, HttpExchangeHandler, HttpExchangeListener } from "@quorate/host";
+import type { HttpRoute } from "@quorate/proto";
+import { GrpcCode } from "@quorate/proto";
 import { DeadlineQueue } from "../deadlines.ts";
 import type { ServiceTable, Status } from "../service.ts";
 import { CallSlots } from "./call-slots.ts";
 import { callHead } from "./metadata.ts";
+import { cleanPath, decodedPath, redirect } from "./paths.ts";
 import { errorResponse } from "./responses.ts";
 import type { GatewayCounters, GatewayDeps, GatewayShared } from "./settings.ts";
 import { GatewayStream } from "./streaming.ts";
@@ -122,54 +118,4 @@ export class Gateway {
 function refuse(exchange: HttpExchange, status: Status): HttpExchangeListener {
   exchange.respond(errorResponse(status));
   return DONE;
-}
-
-/** Go's html.EscapeString. */
-const HTML: Readonly<Record<string, string>> = {
-  "&": "&amp;",
-  "<": "&lt;",
-  ">": "&gt;",
-  '"': "&#34;",
-  "'": "&#39;",
-};
-const UNCLEAN = /\/\/|\/\.\.?(\/|$)/;
-
-/**
- * Paths as Go's ServeMux takes them (net/http: cleanPath): a path with empty or dot segments is
- * redirected to the clean one; percent-encoded characters count as themselves.
- *
- * The decoded path; undefined if its percent-encoding is broken.
- */
-function decodedPath(path: string): string | undefined {
-  if (!path.includes("%")) return path;
-  if (/%(?![0-9A-Fa-f]{2})/.test(path)) return undefined;
-  const latin1 = path.replace(/%(..)/g, (_, hex: string) =>
-    String.fromCharCode(Number.parseInt(hex, 16)),
-  );
-  return toUtf8(Uint8Array.from(latin1, (char) => char.charCodeAt(0)));
-}
-
-/** A path without empty and dot segments; a slash at its end stays. */
-function cleanPath(path: string): string {
-  if (!UNCLEAN.test(path)) return path;
-  const clean: string[] = [];
-  for (const segment of path.split("/")) {
-    if (segment === "..") clean.pop();
-    else if (segment !== "" && segment !== ".") clean.push(segment);
-  }
-  const end = clean.length > 0 && path.endsWith("/") ? "/" : "";
-  return `/${clean.join("/")}${end}`;
-}
-
-/** Go's redirect to another path with the same query. */
-function redirect({ method, query }: HttpHead, path: string): HttpResponse {
-  const location = encodeURI(path) + (query === "" ? "" : `?${query}`);
-  if (method !== "GET" && method !== "HEAD")
-    return { status: 307, headers: { location }, body: "" };
-  const shown = location.replace(/[&<>"']/g, (char) => HTML[char]);
-  return {
-    status: 307,
-    headers: { "content-type": "text/html; charset=utf-8", location },
-    body: `<a href="${shown}">Temporary Redirect</a>.\n\n`,
-  };
 }
