@@ -29,3 +29,33 @@ it("a state's term and commit do not fall, and its commit is within the log", ()
   assert.equal(rules.entry(entry(2, 3)), "entry 2 would replace a committed one (commit is 2)");
   assert.equal(rules.entry(entry(3, 3)), undefined);
 });
+
+it("an entry has a type, an index and a term, and a change of the configuration has data", () => {
+  const { EntryConfChange, EntryConfChangeV2 } = raftpb.EntryType;
+  const rules = new LogRules(4);
+  assert.equal(rules.entry(entry(6, 1)), "entry 6 follows entry 4");
+  assert.equal(rules.entry(entry(0, 1)), "an entry has index 0 and term 1");
+  assert.equal(rules.entry(entry(5, 0)), "an entry has index 5 and term 0");
+  for (const type of [-1, EntryConfChangeV2 + 1])
+    assert.equal(rules.entry({ ...entry(5, 1), type }), `entry 5 has an unknown type ${type}`);
+  const change = { ...entry(5, 1), type: EntryConfChange };
+  assert.equal(rules.entry(change), "entry 5 changes the configuration to nothing");
+  assert.equal(rules.entry({ ...change, data: Uint8Array.of(1) }), undefined);
+  assert.equal(rules.entry({ ...entry(6, 1), type: EntryConfChangeV2 }), undefined);
+});
+
+it("a state that opens a log stands for the entries before it, and a mark beyond the log for all", () => {
+  const rules = new LogRules(2);
+  assert.equal(rules.state(state(0, 2)), "a state has term 0");
+  assert.equal(rules.state(state(1, 5)), "the commit index is 5, the last entry 2");
+  assert.equal(rules.state(state(1, 5), true), undefined);
+  assert.equal(rules.state(state(1, 5)), undefined, "the same again");
+  assert.equal(rules.lastIndex, 5);
+  rules.snapshot(4, 9);
+  rules.snapshot(5, 9);
+  assert.equal(rules.entry(entry(6, 3)), undefined);
+  rules.snapshot(9, 7);
+  assert.equal(rules.lastIndex, 9);
+  assert.equal(rules.entry(entry(10, 6)), "entry 10 has term 6, the one before has 7");
+  assert.equal(rules.entry(entry(10, 7)), undefined);
+});
