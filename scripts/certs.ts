@@ -12,18 +12,12 @@
  * own, which signs its one certificate and is appended to ca.pem. Members read that file again, so
  * none restarts.
  */
+
 import type { webcrypto } from "node:crypto";
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  writeFileSync,
-} from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { isIP } from "node:net";
 import { dirname, join } from "node:path";
+import { writeWholeFile } from "@quorate/host/node";
 // The library below looks for it when it loads.
 import "reflect-metadata";
 import * as x509 from "@peculiar/x509";
@@ -291,17 +285,17 @@ export async function writeCertificates(
   const server = await authority.issue({ commonName: "server", hosts: names.hosts, usage: "both" });
   const peer = await peerAuthority.issue({ commonName: "peer", hosts: names.hosts, usage: "both" });
   const client = await authority.issue({ commonName: names.client, hosts: [], usage: "client" });
-  writePrivately(files.server, server.certPem, 0o644);
-  writePrivately(files.serverKey, server.keyPem, 0o600);
-  writePrivately(files.peer, peer.certPem, 0o644);
-  writePrivately(files.peerKey, peer.keyPem, 0o600);
-  writePrivately(files.client, client.certPem, 0o644);
-  writePrivately(files.clientKey, client.keyPem, 0o600);
-  writePrivately(files.peerCa, peerAuthority.caPem, 0o644);
+  writeWholeFile(files.server, server.certPem, 0o644);
+  writeWholeFile(files.serverKey, server.keyPem, 0o600);
+  writeWholeFile(files.peer, peer.certPem, 0o644);
+  writeWholeFile(files.peerKey, peer.keyPem, 0o600);
+  writeWholeFile(files.client, client.certPem, 0o644);
+  writeWholeFile(files.clientKey, client.keyPem, 0o600);
+  writeWholeFile(files.peerCa, peerAuthority.caPem, 0o644);
   const authorities = [authority.caPem];
   for (const one of names.added ?? []) authorities.push(await writeAddedClient(dir, one));
   // Last: a directory without ca.pem is one whose making was cut short.
-  writePrivately(files.ca, authorities.join(""), 0o644);
+  writeWholeFile(files.ca, authorities.join(""), 0o644);
   return files;
 }
 
@@ -311,8 +305,8 @@ async function writeAddedClient(dir: string, { name, commonName }: AddedClient):
   mkdirSync(dirname(files.cert), { recursive: true, mode: 0o700 });
   const authority = await createAuthority(`Quorate CA of client ${newSerial().slice(-8)}`);
   const client = await authority.issue({ commonName, hosts: [], usage: "client" });
-  writePrivately(files.key, client.keyPem, 0o600);
-  writePrivately(files.cert, client.certPem, 0o644);
+  writeWholeFile(files.key, client.keyPem, 0o600);
+  writeWholeFile(files.cert, client.certPem, 0o644);
   return authority.caPem;
 }
 
@@ -333,24 +327,13 @@ export async function addClient(dir: string, client: AddedClient): Promise<Added
     );
   const { ca } = certificateFiles(dir);
   const authority = await writeAddedClient(dir, client);
-  writePrivately(ca, certificatesOf(ca).concat(authority.trim(), "").join("\n"), 0o644);
+  writeWholeFile(ca, certificatesOf(ca).concat(authority.trim(), "").join("\n"), 0o644);
   return files;
 }
 
 /** Each certificate of a file of several, PEM. */
 export function certificatesOf(path: string): string[] {
   return pemBlocks(readFileSync(path, "utf8"), "CERTIFICATE").map(({ text }) => text);
-}
-
-/**
- * Under another name first, so that a reader never sees half a file and a key is never readable by
- * others, not even briefly.
- */
-export function writePrivately(path: string, text: string, mode: number): void {
-  const draft = `${path}.new`;
-  writeFileSync(draft, text, { mode });
-  chmodSync(draft, mode);
-  renameSync(draft, path);
 }
 
 /**

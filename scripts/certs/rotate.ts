@@ -16,8 +16,10 @@
  *   DIR/next/       the new files (0700), from step 1 to step 2
  *   DIR/next/ca.pem, DIR/next/peer-ca.pem   the new authorities, until step 3
  */
+
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { writeWholeFile } from "@quorate/host/node";
 import {
   addedClientFiles,
   addedClients,
@@ -27,7 +29,6 @@ import {
   type LeafNames,
   leafNamesOf,
   writeCertificates,
-  writePrivately,
 } from "../certs.ts";
 
 /** One step of a rotation. */
@@ -100,7 +101,7 @@ export async function rotate(
     for (const [trusted, coming] of authorities(now, next)) {
       const isThere = read(trusted).includes(read(coming).trim());
       if (!isThere)
-        writePrivately(
+        writeWholeFile(
           trusted,
           [...certificatesOf(trusted), read(coming).trim(), ""].join("\n"),
           0o644,
@@ -115,7 +116,7 @@ export async function rotate(
     }
   } else {
     for (const [trusted, coming] of authorities(now, next))
-      writePrivately(trusted, read(coming), 0o644);
+      writeWholeFile(trusted, read(coming), 0o644);
     rmSync(nextDir, { recursive: true });
   }
 }

@@ -2,20 +2,19 @@
  * quoratectl top against a real member: one frame in a pipe, and the live view on a real terminal,
  * which it leaves as it was.
  */
+
 import assert from "node:assert/strict";
-import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { after, before, suite, type TestContext, test } from "node:test";
 import { connect } from "@quorate/client/node";
 import { startCluster, type TestCluster } from "../support/cluster.ts";
+import { skipWithout } from "../support/executables.ts";
 import { runQuoratectl } from "../support/quoratectl.ts";
 import { until } from "../support/until.ts";
 
-const skipWithoutScript =
-  spawnSync("script", ["--version"]).error === undefined
-    ? false
-    : "the program script is not installed (Debian: apt-get install bsdutils)";
+const skipWithoutScript = skipWithout("script", "Debian: apt-get install bsdutils");
 
 const ENTER = "\u001b[?1049h\u001b[?25l";
 const LEAVE = "\u001b[?25h\u001b[?1049l";

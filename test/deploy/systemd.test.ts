@@ -1,4 +1,5 @@
 /** The units pass systemd's own check, and a member reports its state to a service manager. */
+
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
 import {
@@ -14,7 +15,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { findProgram, quorate } from "../support/executables.ts";
+import { quorate, skipWithout } from "../support/executables.ts";
 import { TestMember } from "../support/member.ts";
 import { freePorts } from "../support/ports.ts";
 import { until } from "../support/until.ts";
@@ -28,10 +29,7 @@ function scratch(t: { after(task: () => void): void }): string {
 }
 
 test("systemd-analyze verify has nothing to say of the units", {
-  skip:
-    findProgram("systemd-analyze") === undefined
-      ? "systemd-analyze is not installed (Debian: apt-get install systemd)"
-      : false,
+  skip: skipWithout("systemd-analyze", "Debian: apt-get install systemd"),
 }, (t) => {
   const root = scratch(t);
   // The units name programs of an installed release; the check wants to see some.

@@ -38,13 +38,15 @@ export function blocksOf(markdown: string): Block[] {
   return blocks;
 }
 
-/**
- * Runs the guide of that name; returns its run blocks, each with what it printed. Rejects with the
- * block that failed.
- */
-export async function runGuide(
-  name: string,
-): Promise<{ readonly outputs: readonly { command: string; printed: string }[] }> {
+/** A guide that was run: what its blocks printed, with plain ends of lines. */
+export interface RunGuide {
+  readonly outputs: readonly { readonly command: string; readonly printed: string }[];
+  /** What the block printed whose command contains `part`. Throws unless it is one. */
+  printed(part: string): string;
+}
+
+/** Runs the guide of that name. Rejects with the block that failed. */
+export async function runGuide(name: string): Promise<RunGuide> {
   const dir = mkdtempSync(join(tmpdir(), "quorate-guide-"));
   // Our programs under their names, as an installation puts them on PATH.
   mkdirSync(join(dir, "bin"));
@@ -71,7 +73,14 @@ export async function runGuide(
           printed: (await terminal.run(here)).replaceAll(network, "127.0.0."),
         });
     }
-    return { outputs };
+    return {
+      outputs,
+      printed(part) {
+        const found = outputs.filter(({ command }) => command.includes(part));
+        assert.equal(found.length, 1, `one block has ${part}`);
+        return found[0].printed.replaceAll("\r", "");
+      },
+    };
   } finally {
     await terminal.close();
     rmSync(dir, { recursive: true, force: true });

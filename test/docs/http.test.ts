@@ -1,27 +1,14 @@
 /** docs/guide/http.md, executed. */
+
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
 import { test } from "node:test";
+import { skipWithout } from "../support/executables.ts";
 import { runGuide, skipGuides } from "./guide.ts";
 
-function skipWithoutCurl(): string | false {
-  try {
-    execFileSync("curl", ["--version"], { stdio: "ignore" });
-    return false;
-  } catch {
-    return "curl is not installed";
-  }
-}
-
 test("the guide to keys over HTTP does what it says", {
-  skip: skipGuides || skipWithoutCurl(),
+  skip: skipGuides || skipWithout("curl"),
 }, async () => {
-  const { outputs } = await runGuide("guide/http.md");
-  const printed = (part: string): string => {
-    const found = outputs.filter(({ command }) => command.includes(part));
-    assert.equal(found.length, 1, `one block has ${part}`);
-    return found[0].printed.replaceAll("\r", "");
-  };
+  const { printed } = await runGuide("guide/http.md");
   assert.match(
     printed("-d 'hello'"),
     /^HTTP\/1\.1 201 Created\n[\s\S]*etag: "2"\n[\s\S]*HTTP\/1\.1 200 OK\n[\s\S]*\n\nhello$/,

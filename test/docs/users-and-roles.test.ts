@@ -1,27 +1,14 @@
 /** docs/guide/users-and-roles.md, executed. */
+
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
 import { test } from "node:test";
+import { skipWithout } from "../support/executables.ts";
 import { runGuide, skipGuides } from "./guide.ts";
 
-function skipWithoutOpenssl(): string | false {
-  try {
-    execFileSync("openssl", ["version"], { stdio: "ignore" });
-    return false;
-  } catch {
-    return "openssl is not installed";
-  }
-}
-
 test("the guide to users and roles does what it says", {
-  skip: skipGuides || skipWithoutOpenssl(),
+  skip: skipGuides || skipWithout("openssl"),
 }, async () => {
-  const { outputs } = await runGuide("guide/users-and-roles.md");
-  const printed = (part: string): string => {
-    const found = outputs.filter(({ command }) => command.includes(part));
-    assert.equal(found.length, 1, `one block has ${part}`);
-    return found[0].printed;
-  };
+  const { printed } = await runGuide("guide/users-and-roles.md");
   assert.match(printed("grant-permission auditor read billing --prefix 2>&1"), /"billing2" is one/);
   assert.match(
     printed("auth can-i billing put"),

@@ -2,6 +2,7 @@
  * Clients that others wrote, against a member with users and roles: they log in, renew a token that
  * is not accepted any more, and see PermissionDenied.
  */
+
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -15,17 +16,7 @@ import { endsWith } from "../support/children.ts";
 import { startCluster, type TestCluster } from "../support/cluster.ts";
 import { findProgram, skipWithoutEtcdctl } from "../support/executables.ts";
 import { until } from "../support/until.ts";
-
-const PYTHON = "/usr/bin/python3";
-
-function skipWithoutPython(): string | false {
-  try {
-    execFileSync(PYTHON, ["-c", "import etcd3"], { stdio: "ignore" });
-    return false;
-  } catch {
-    return "the client etcd3 for Python is not installed (Debian: apt-get install python3-etcd3)";
-  }
-}
+import { PYTHON, skipWithoutPython } from "./python/program.ts";
 
 describe("clients of others log in", () => {
   let cluster: TestCluster;

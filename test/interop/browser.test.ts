@@ -2,8 +2,9 @@
  * A headless Chromium on a real member: the example page, EventSource, fetch and WebSocket, from an
  * origin that --cors allows, from another one, and without --cors. And the example for the shell.
  */
+
 import assert from "node:assert/strict";
-import { execFile, execFileSync } from "node:child_process";
+import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -12,17 +13,9 @@ import { type TestContext, test } from "node:test";
 import { promisify } from "node:util";
 import { Browser, type Page, skipWithoutBrowser } from "../support/browser.ts";
 import { type TestCluster, withCluster } from "../support/cluster.ts";
+import { skipWithout } from "../support/executables.ts";
 
 const examples = join(import.meta.dirname, "../../examples/http");
-
-function skipWithoutCurl(): string | false {
-  try {
-    execFileSync("curl", ["--version"], { stdio: "ignore" });
-    return false;
-  } catch {
-    return "curl is not installed";
-  }
-}
 
 /** Serves the example page under two origins, which differ in the name of this machine. */
 async function servePage(t: TestContext): Promise<{ own: string; other: string }> {
@@ -156,7 +149,7 @@ test("a browser reads, follows and writes keys, as --cors allows it", {
 });
 
 test("examples/http/counter.sh: programs at once lose no increment", {
-  skip: skipWithoutCurl(),
+  skip: skipWithout("curl"),
 }, async () => {
   await withCluster({ size: 1 }, async (cluster) => {
     const { clientUrl } = cluster.members[0];

@@ -3,28 +3,16 @@
  * and a watch that outlives members.
  */
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
 import { describe, test } from "node:test";
 import { fromUtf8, KVService } from "@quorate/proto";
 import { TestClient } from "../support/client.ts";
 import { withCluster } from "../support/cluster.ts";
 import { until } from "../support/until.ts";
-import { Program } from "./python/program.ts";
+import { Program, PYTHON, skipWithoutPython } from "./python/program.ts";
 
-/** Debian's own Python, which sees Debian's packages; another one on the PATH may not. */
-const PYTHON = "/usr/bin/python3";
 const PARTS = ["keys", "watch", "lease", "lock", "lock and election services"];
 
-function skipWithoutClient(): string | false {
-  try {
-    execFileSync(PYTHON, ["-c", "import etcd3"], { stdio: "ignore" });
-    return false;
-  } catch {
-    return "the client etcd3 for Python is not installed (Debian: apt-get install python3-etcd3)";
-  }
-}
-
-describe("the client etcd3 for Python", { skip: skipWithoutClient() }, () => {
+describe("the client etcd3 for Python", { skip: skipWithoutPython() }, () => {
   test("keys, watches, leases, locks and elections", async () => {
     await withCluster({ size: 3 }, async (cluster) => {
       const program = new Program(PYTHON, "calls.py", [cluster.members[1].clientAddress]);

@@ -50,10 +50,14 @@ const LOGGED = /\blog(?:ger)?\b[\w.?]*\.(?:debug|info|warn|error)\??\.?\(/i;
 export function changesOf(source: string): MachineChange[] {
   const code = codeOnly(stripTypeScriptTypes(source));
   const changes: MachineChange[] = [];
+  const same = new Map<string, number>();
   const add = (start: number, end: number, text: string) => {
     const line = source.slice(0, start).split("\n").length;
     const around = source.split("\n")[line - 1].trim();
-    const what = `${source.slice(start, end).trim()} => ${text} in ${around}`.replace(/\s+/g, " ");
+    const shown = `${source.slice(start, end).trim()} => ${text} in ${around}`.replace(/\s+/g, " ");
+    const count = (same.get(`${line} ${shown}`) ?? 0) + 1;
+    same.set(`${line} ${shown}`, count);
+    const what = count === 1 ? shown : `${shown} (${count})`;
     changes.push({ line, what, start, end, text });
   };
   for (const { 0: operator, index } of code.matchAll(OPERATOR))

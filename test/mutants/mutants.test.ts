@@ -59,6 +59,12 @@ test("a machine changes conditions, operators and statements, each at a place of
   assert.equal(new Set(changes.map((one) => edited(source, one))).size, changes.length);
 });
 
+test("the same change twice in a line has two names", () => {
+  const changes = changesOf("const isIn = (a: number, b: number) => a < 1 || b < 1;\n");
+  const names = changes.map(({ what }) => what.replace(/ in .*;/, ""));
+  assert.deepEqual(names, ["< => <=", "|| => &&", "< => <= (2)"]);
+});
+
 test("rows are replaced or added in the table, and others stay, as does a layer that was not run", () => {
   const page = "a\n<!-- mutants: written by ./dev mutants --write -->\n<!-- mutants: end -->\nb\n";
   const first = mergeTable(

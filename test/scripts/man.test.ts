@@ -2,6 +2,7 @@
  * Manual pages: every command, flag and option is in them, and man's own formatter finds nothing to
  * say about them.
  */
+
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
@@ -11,6 +12,7 @@ import { after, test } from "node:test";
 import { commandNodes } from "@quorate/cli";
 import { quoratectl, quorateutl } from "@quorate/ctl";
 import { optionDocs } from "@quorate/server";
+import { skipWithout } from "../support/executables.ts";
 
 const dir = join(mkdtempSync(join(tmpdir(), "quorate-man-")), "man");
 after(() => rmSync(join(dir, ".."), { recursive: true }));
@@ -21,7 +23,6 @@ function genMan(...args: string[]): { status: number | null; stderr: string } {
   return { status, stderr };
 }
 
-const has = (program: string): boolean => spawnSync(program, ["--version"]).error === undefined;
 const page = (name: string): string => readFileSync(join(dir, name), "utf8");
 /** A word as it stands in a page. */
 const inPage = (word: string): string => word.replaceAll("-", "\\-");
@@ -61,7 +62,7 @@ test("the pages are written, with every command, flag, option and variable", () 
 });
 
 test("groff has nothing to warn of", {
-  skip: has("groff") ? false : "groff is not installed",
+  skip: skipWithout("groff"),
 }, () => {
   for (const name of readdirSync(dir)) {
     const { status, stdout, stderr } = spawnSync(
@@ -74,7 +75,7 @@ test("groff has nothing to warn of", {
   }
 });
 
-test("man shows them", { skip: has("man") ? false : "man is not installed" }, () => {
+test("man shows them", { skip: skipWithout("man") }, () => {
   for (const name of readdirSync(dir)) {
     const { status, stdout, stderr } = spawnSync("man", ["--warnings", "-l", join(dir, name)], {
       encoding: "utf8",

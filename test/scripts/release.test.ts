@@ -2,6 +2,7 @@
  * The release: what its files are made of, and that the archive for this platform starts a cluster
  * on a root that has nothing but a C library, a shell and small tools.
  */
+
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -17,7 +18,7 @@ import { launcherText } from "../../scripts/release/launcher.ts";
 import { ownPlatform, platforms } from "../../scripts/release/platform.ts";
 import { releasePrograms } from "../../scripts/release/programs.ts";
 import { ar, type Entry, tar, withDirectories } from "../../scripts/release/tar.ts";
-import { findProgram } from "../support/executables.ts";
+import { findProgram, skipWithout } from "../support/executables.ts";
 
 const root = join(import.meta.dirname, "../..");
 const dir = mkdtempSync(join(tmpdir(), "quorate-release-test-"));
@@ -146,7 +147,7 @@ test("tar reads what we write: files, modes, links, directories and long names",
 });
 
 test("the Debian package is one", {
-  skip: findProgram("dpkg-deb") === undefined ? "dpkg-deb is not installed" : false,
+  skip: skipWithout("dpkg-deb"),
 }, () => {
   const files: Entry[] = [
     { path: "usr/bin/quorate", mode: 0o777, link: "../lib/quorate/bin/quorate" },

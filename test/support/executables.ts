@@ -23,6 +23,15 @@ export function findProgram(name: string): string | undefined {
   return undefined;
 }
 
+/**
+ * For a test's `skip` option: false if the program is on PATH, else why the test cannot run.
+ * @param from where it can be had
+ */
+export function skipWithout(program: string, from?: string): string | false {
+  const hint = from === undefined ? "" : ` (${from})`;
+  return findProgram(program) === undefined ? `${program} is not installed${hint}` : false;
+}
+
 const etcdPath = findProgram("etcd");
 
 /** This repository's member. */
@@ -35,15 +44,8 @@ export const quorate: Executable = {
 export const etcd: Executable | undefined =
   etcdPath === undefined ? undefined : { name: "etcd", command: [etcdPath] };
 
-/** For a test's `skip` option: false if the original is installed, else why the test cannot run. */
-export const skipWithoutEtcd: string | false =
-  etcd === undefined ? "etcd is not installed (Debian: apt-get install etcd-server)" : false;
-
-/** For a test's `skip` option: false if etcdctl is installed, else why the test cannot run. */
-export const skipWithoutEtcdctl: string | false =
-  findProgram("etcdctl") === undefined
-    ? "etcdctl is not installed (Debian: apt-get install etcd-client)"
-    : false;
+export const skipWithoutEtcd = skipWithout("etcd", "Debian: apt-get install etcd-server");
+export const skipWithoutEtcdctl = skipWithout("etcdctl", "Debian: apt-get install etcd-client");
 
 /** This repository's member as a release has it where ./dev test has bundled it, else `quorate`. */
 const ours: Executable = { name: "quorate", command: bundledProgram("quorate") ?? quorate.command };

@@ -3,14 +3,13 @@ import { spawn } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { request } from "undici";
-import { findProgram } from "./executables.ts";
+import { skipWithout } from "./executables.ts";
 import { freePorts } from "./ports.ts";
 
-/** For a test's `skip` option: false if Prometheus is installed, else why the test cannot run. */
-export const skipWithoutPrometheus: string | false =
-  findProgram("prometheus") === undefined
-    ? "prometheus is not installed (Debian: apt-get install prometheus)"
-    : false;
+export const skipWithoutPrometheus = skipWithout(
+  "prometheus",
+  "Debian: apt-get install prometheus",
+);
 
 /** What to scrape, and with which rules. */
 export interface PrometheusOptions {

@@ -1,6 +1,7 @@
 /**
  * Completion scripts: the words that they offer in the shells that are installed.
  */
+
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -9,6 +10,7 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import { commandNodes, runProgram } from "@quorate/cli";
 import { FakeIo } from "@quorate/cli/testing";
+import { skipWithout } from "../../../test/support/executables.ts";
 import { quoratectl } from "../src/quoratectl.ts";
 import { quorateutl } from "../src/quorateutl.ts";
 
@@ -16,10 +18,6 @@ const scratch = mkdtempSync(join(tmpdir(), "quorate-completion-"));
 after(() => rmSync(scratch, { recursive: true }));
 
 const programs = [quoratectl, quorateutl];
-
-function skipWithout(shell: string): string | false {
-  return spawnSync(shell, ["--version"]).error === undefined ? false : `${shell} is not installed`;
-}
 
 /** Writes a program's script to a file and returns its path. */
 async function scriptOf(program: (typeof programs)[number], shell: string): Promise<string> {

@@ -59,3 +59,4 @@ export {
   type TlsSource,
   tlsSource,
 } from "./tls-source.ts";
+export { writeWholeFile } from "./whole-file.ts";

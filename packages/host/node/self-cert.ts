@@ -7,11 +7,12 @@
  *     DATA-DIR/fixtures/peer/{cert,key}.pem      shown to other members, which take any
  */
 import { KeyObject, type webcrypto, X509Certificate } from "node:crypto";
-import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { isIP } from "node:net";
 import type { Clock } from "../src/clock.ts";
 import type { Logger } from "../src/logger.ts";
 import type { SelfCertConfig } from "../src/self-cert.ts";
+import { writeWholeFile } from "./whole-file.ts";
 
 const PRIVATE_DIR_MODE = 0o700;
 const YEAR_MS = 365 * 24 * 3_600_000;
@@ -36,8 +37,8 @@ export async function ensureSelfCert(
     "certificate-validity-bound-not-after": notAfter.toISOString(),
   });
   const { certPem, keyPem } = await selfSigned(config.hosts, notBefore, notAfter);
-  write(keyFile, keyPem, 0o600);
-  write(certFile, certPem, 0o644);
+  writeWholeFile(keyFile, keyPem, 0o600);
+  writeWholeFile(certFile, certPem, 0o644);
   logger.info("created cert file", { path: certFile });
   logger.info("created key file", { path: keyFile });
 }
@@ -96,12 +97,4 @@ function newSerial(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   bytes[0] = (bytes[0] & 0x7f) | 0x40;
   return Buffer.from(bytes).toString("hex");
-}
-
-/** Under another name first, so that no half of a file is ever read. */
-function write(path: string, text: string, mode: number): void {
-  const draft = `${path}.new`;
-  writeFileSync(draft, text, { mode });
-  chmodSync(draft, mode);
-  renameSync(draft, path);
 }

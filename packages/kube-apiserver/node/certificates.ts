@@ -11,9 +11,10 @@
  * this start, or that ends soon, is made again from the same authority.
  */
 import { createPrivateKey, generateKeyPairSync, X509Certificate } from "node:crypto";
-import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { isIP } from "node:net";
 import { join } from "node:path";
+import { writeWholeFile } from "@quorate/host/node";
 import { CodedError } from "@quorate/proto";
 import {
   type CertificateSubject,
@@ -97,7 +98,7 @@ function serviceAccountKey(dir: string): string {
   if (existsSync(path)) return checked(path, (pem) => createPrivateKey(pem));
   const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
   const text = privateKey.export({ type: "pkcs8", format: "pem" }).toString();
-  write(path, text, 0o600);
+  writeWholeFile(path, text, 0o600);
   return text;
 }
 
@@ -138,17 +139,9 @@ function checked(path: string, parse: (pem: string) => unknown): string {
 }
 
 function keep(dir: string, name: string, pair: Pair): Pair {
-  write(join(dir, `${name}.key`), pair.keyPem, 0o600);
-  write(join(dir, `${name}.crt`), pair.certPem, 0o644);
+  writeWholeFile(join(dir, `${name}.key`), pair.keyPem, 0o600);
+  writeWholeFile(join(dir, `${name}.crt`), pair.certPem, 0o644);
   return pair;
-}
-
-/** Under another name first, so that no half of a file is ever read. */
-function write(path: string, text: string, mode: number): void {
-  const draft = `${path}.new`;
-  writeFileSync(draft, text, { mode });
-  chmodSync(draft, mode);
-  renameSync(draft, path);
 }
 
 function isUsable(pair: Pair, ca: Pair, hosts: readonly string[], nowMs: number): boolean {

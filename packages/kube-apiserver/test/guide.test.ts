@@ -6,20 +6,13 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { promisify } from "node:util";
 import { runGuide, skipGuides } from "../../../test/docs/guide.ts";
-import { findProgram } from "../../../test/support/executables.ts";
+import { skipWithout } from "../../../test/support/executables.ts";
 
 const root = join(import.meta.dirname, "../../..");
-const noKubectl = findProgram("kubectl") === undefined ? "kubectl is not installed" : false;
-
 test("the guide to the API server does what it says", {
-  skip: skipGuides || noKubectl,
+  skip: skipGuides || skipWithout("kubectl"),
 }, async () => {
-  const { outputs } = await runGuide("guide/kubernetes.md");
-  const printed = (part: string): string => {
-    const found = outputs.filter(({ command }) => command.includes(part));
-    assert.equal(found.length, 1, `one block has ${part}`);
-    return found[0].printed.replaceAll("\r", "");
-  };
+  const { printed } = await runGuide("guide/kubernetes.md");
   const start = printed("create configmap hello");
   assert.match(start, /^kube-system +Active/m);
   assert.match(start, /^world$/m);

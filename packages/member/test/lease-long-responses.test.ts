@@ -19,7 +19,9 @@ const responseOf = (keys: Uint8Array[]): LeaseTimeToLiveResponse =>
 for (const keyCount of [0, 1, STEP_KEYS, 20 * STEP_KEYS + 5]) {
   test(`a response with ${keyCount} keys is encoded and decoded in steps`, () => {
     const names = Array.from({ length: keyCount }, (_, i) => `key-${i}`);
-    const keys = counted(sortedKeys(names.toReversed())).value;
+    const sorted = counted(sortedKeys(names.toReversed()));
+    const keys = sorted.value;
+    if (keyCount < 2) assert.equal(sorted.count, 1);
     assert.deepEqual(keys, names.toSorted().map(fromLatin1));
     const response = responseOf(keys);
     const encoded = counted(encodeInternal(response));
@@ -27,6 +29,7 @@ for (const keyCount of [0, 1, STEP_KEYS, 20 * STEP_KEYS + 5]) {
       encoded.value,
       leasepb.LeaseInternalResponse.encode({ LeaseTimeToLiveResponse: response }),
     );
+    assert.equal(encoded.count, Math.ceil(keyCount / STEP_KEYS) + 1);
     const decoded = counted(decodeInternal(encoded.value));
     assert.deepEqual(decoded.value, response);
     for (const { count } of [encoded, decoded])

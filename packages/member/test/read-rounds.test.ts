@@ -5,9 +5,10 @@ import { ManualClock } from "@quorate/host/testing";
 import { type ReadIndexer, Reads } from "../src/loop/reads.ts";
 
 function make() {
+  const clock = new ManualClock();
   const reads = new Reads(
     { maxWaiting: 100, timeoutMs: 5000, retryMs: 500 },
-    { clock: new ManualClock(), turns: { wake: () => {} }, firstRound: 1 },
+    { clock, turns: { wake: () => {} }, firstRound: 1 },
   );
   const asked: Uint8Array[] = [];
   const raft: ReadIndexer = {
@@ -23,7 +24,7 @@ function make() {
     for (let i = 0; i < 5; i++) await Promise.resolve();
     return done.splice(0).join(" ");
   };
-  return { reads, asked, raft, read, settle };
+  return { clock, reads, asked, raft, read, settle };
 }
 
 test("a read is not let go by a round that was asked before it came: a write in between would be missed", async () => {
@@ -59,6 +60,20 @@ test("a round that is retried keeps its number and its first index, and takes no
   reads.release(7);
   assert.equal(await settle(), "early");
   assert.equal(reads.waitingCount, 1);
+});
+
+test("a round without an answer is asked again every so often, and not at each tick", () => {
+  const { clock, reads, asked, raft, read } = make();
+  read("early");
+  reads.startRound(raft);
+  const askedAfterMs: number[] = [];
+  for (let ms = 100; ms <= 1600; ms += 100) {
+    clock.advance(100);
+    const before = asked.length;
+    reads.expire(raft);
+    if (asked.length > before) askedAfterMs.push(ms);
+  }
+  assert.deepEqual([askedAfterMs, reads.slowRounds], [[500, 1000, 1500], 3]);
 });
 
 test("all reads of a turn share a round, and none is started where no read waits", async () => {

@@ -138,6 +138,22 @@ test("proposals: what a former leader had ends an election timeout after its suc
   assert.deepEqual(ends, ["2: late", `1: ${failed}`, "3: done", "4: done", "5: done"]);
 });
 
+test("proposals: what Raft did not take has its own time, whoever leads meanwhile", async () => {
+  const { clock, queue } = proposals();
+  const first = queue.queue(1n, new Uint8Array([1]));
+  queue.queue(2n, new Uint8Array([2])).catch(() => {});
+  queue.putBack(queue.takeQueue(1).slice(1));
+  queue.succeeded(2);
+  clock.advance(100);
+  queue.expire(timeouts);
+  await assert.rejects(first, { message: errorOf("TimeoutDueToLeaderFail").message });
+  assert.equal(queue.waitingCount, 1);
+  assert.deepEqual(
+    queue.takeQueue(2).map(([id]) => id),
+    [2],
+  );
+});
+
 test("proposals: successions beyond the bound leave a request its own time", async () => {
   const { clock, queue } = proposals();
   const { maxSuccessions } = LOOP_BOUNDS;

@@ -1,6 +1,7 @@
 /** The lists of events that watches share. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { Event, Event_EventType, KeyValue, WatchResponse } from "@quorate/proto";
 import { EventLists, WatchEvent } from "../src/watch/event.ts";
 import { WATCH_LIMITS } from "../src/watch/limits.ts";
 
@@ -87,4 +88,47 @@ test("what responses have in common is one object for one header, if the events 
       undefined,
     );
   }
+});
+
+test("a response is full at its bounds, not below; events of one revision are one", () => {
+  const [one, two, three] = [event(1), event(2), event(2)];
+  const list = new EventLists().of(one).and(two).and(three);
+  const sizeBytes = list.events.reduce((size, { bytes }) => size + bytes.length, 0);
+  const prevKv = () => Uint8Array.of(5);
+  const withPrev = list.events.reduce((size, some) => size + some.bytesWithPrev(prevKv).length, 0);
+  for (const _ of [1, 2])
+    assert.deepEqual([list.sizeBytes(undefined), list.sizeBytes(prevKv)], [sizeBytes, withPrev]);
+  const header = Uint8Array.of(9);
+  for (const [limits, isOne] of [
+    [{ maxResponseRevisions: 2, maxResponseBytes: sizeBytes }, true],
+    [{ maxResponseRevisions: 1, maxResponseBytes: sizeBytes }, false],
+    [{ maxResponseRevisions: 2, maxResponseBytes: sizeBytes - 1 }, false],
+  ] as const) {
+    const some = new EventLists().of(one).and(two).and(three);
+    const common = some.common(header, undefined, { ...WATCH_LIMITS, ...limits });
+    assert.equal(common !== undefined, isOne);
+  }
+});
+
+test("lists are shared within a turn", () => {
+  const lists = new EventLists();
+  const one = event(1);
+  const list = lists.of(one);
+  assert.equal(lists.of(one), list);
+  const two = list.and(event(2));
+  assert.equal(list.and(two.last).events, two.events);
+  lists.clear();
+  assert.notEqual(lists.of(one), list);
+});
+
+test("a deletion is sent as one, with its key and revision", () => {
+  const change = { main: 7, sub: 0, key: "k", record: new Uint8Array(9) };
+  for (const deleted of [false, true]) {
+    const one = new WatchEvent({ ...change, deleted });
+    assert.deepEqual([one.main, one.key, one.deleted], [7, "k", deleted]);
+  }
+  const { events } = WatchResponse.decode(new WatchEvent({ ...change, deleted: true }).bytes);
+  const [deletion] = events.map((bytes) => Event.decode(bytes));
+  assert.equal(deletion.type, Event_EventType.DELETE);
+  assert.equal(KeyValue.decode(deletion.kv!).modRevision, 7);
 });

@@ -2,12 +2,17 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SeededRandom } from "@quorate/host";
-import { fromLatin1, KeyValue } from "@quorate/proto";
-import { type Change, keyRange } from "@quorate/store";
+import { fromLatin1, KeyValue, WatchResponse } from "@quorate/proto";
+import { type Change, type KeyRange, keyRange } from "@quorate/store";
 import { ClientBudget } from "../src/watch/client-budget.ts";
 import { WatchEvent } from "../src/watch/event.ts";
 import { KeyIntervals } from "../src/watch/key-intervals.ts";
+import { WATCH_LIMITS } from "../src/watch/limits.ts";
+import { Pass } from "../src/watch/pass.ts";
 import { RecentEvents } from "../src/watch/recent-events.ts";
+import { fragments, idField } from "../src/watch/responses.ts";
+import type { StreamWatcher } from "../src/watch/watch-stream.ts";
+import { Crowd } from "../src/watch/watcher-group.ts";
 
 test("the budget of clients is one number for each and one for all, to the byte", () => {
   const random = new SeededRandom(34n);
@@ -106,4 +111,121 @@ test("the last events are whole revisions within their bounds, or one larger rev
       }
     }
   }
+});
+
+test("the last events may be as many bytes as their bound", () => {
+  const event = (main: number) =>
+    new WatchEvent({ main, sub: 0, key: "k", record: new Uint8Array(9), deleted: false });
+  const maxRecentBytes = 2 * event(1).heldBytes;
+  const recent = new RecentEvents(2, { maxRecentEvents: 9, maxRecentBytes });
+  for (const main of [2, 3]) recent.push(event(main));
+  assert.equal(recent.firstRevision, 2);
+  recent.push(event(4));
+  assert.equal(recent.firstRevision, 3);
+});
+
+test("a crowd wants pairs before events once one of its watchers does", () => {
+  const crowd = new Crowd<{ range: KeyRange; prevKv: boolean }>();
+  const range: KeyRange = { single: true, key: "k" };
+  const wanted: boolean[] = [];
+  for (const prevKv of [false, true, false]) {
+    crowd.add({ range, prevKv });
+    wanted.push(crowd.wantsPrevKv);
+  }
+  assert.deepEqual(wanted, [false, true, true]);
+});
+
+test("each bound in bytes has room for a response", () => {
+  for (const [name, value] of Object.entries(WATCH_LIMITS))
+    if (name.endsWith("Bytes")) assert.ok(value >= WATCH_LIMITS.maxResponseBytes, name);
+});
+
+test("a response is cut below its bound, of one event at the least each", () => {
+  const headBytes = 10;
+  const sent = (sizes: readonly number[], maxBytes: number) => {
+    const parts: [sizes: number[], more: boolean][] = [];
+    const events = sizes.map((size) => new Uint8Array(size));
+    fragments(headBytes, events, maxBytes, (some, more) =>
+      parts.push([some.map(({ length }) => length), more]),
+    );
+    return parts;
+  };
+  assert.deepEqual(sent([20, 20], 51), [[[20, 20], false]]);
+  // A fragment has a field of two bytes more: 10 + 2 + 20 + 17.
+  assert.deepEqual(sent([20, 20], 50), [
+    [[20], true],
+    [[20], false],
+  ]);
+  assert.deepEqual(sent([90], 50), [[[90], false]]);
+  assert.deepEqual(sent([20, 17, 20, 18, 5], 50), [
+    [[20, 17], true],
+    [[20], true],
+    [[18, 5], false],
+  ]);
+  assert.deepEqual(sent([20, 17, 20, 17, 5], 50), [
+    [[20, 17], true],
+    [[20, 17], true],
+    [[5], false],
+  ]);
+  assert.deepEqual(sent([90, 90], 50), [
+    [[90], true],
+    [[90], false],
+  ]);
+});
+
+test("the field of an id is made once for small ids, and right for all", () => {
+  for (const id of [0, 1, 2, 1023, 1024, 2 ** 40, -1n, 1n << 62n]) {
+    const field = idField(id);
+    assert.deepEqual(field, WatchResponse.encode({ watchId: id }));
+    const isKept = typeof id === "number" && id < 1024;
+    assert.equal(idField(id) === field, isKept, `${id}`);
+  }
+});
+
+/** A watcher that takes what it is offered, or is full. */
+function watcherOf(nextRevision: number, isFull = false) {
+  const taken: WatchEvent[] = [];
+  const watcher = {
+    range: { single: true, key: "k" },
+    nextRevision,
+    wants: (event: WatchEvent) => event.main >= nextRevision,
+    stream: {
+      offer: (_watcher: unknown, event: WatchEvent) => {
+        if (!isFull) taken.push(event);
+        return !isFull;
+      },
+    },
+  } as unknown as StreamWatcher;
+  return { watcher, taken };
+}
+
+test("a pass begins at its earliest watcher, offers to those who are in it, and parks all who are full", () => {
+  const [early, late, full, fuller] = [
+    watcherOf(5),
+    watcherOf(9),
+    watcherOf(5, true),
+    watcherOf(5, true),
+  ];
+  const pass = new Pass([late, early, full, fuller].map(({ watcher }) => watcher));
+  assert.deepEqual([pass.cursor, pass.readThrough, pass.size], [5, 4, 4]);
+  assert.deepEqual([pass.nextOf(early.watcher), pass.nextOf(late.watcher)], [5, 9]);
+  const event = new WatchEvent({
+    main: 7,
+    sub: 0,
+    key: "k",
+    record: new Uint8Array(1),
+    deleted: false,
+  });
+  const parked: [StreamWatcher, number][] = [];
+  const park = (watcher: StreamWatcher, revision: number) => parked.push([watcher, revision]);
+  assert.equal(pass.offer(event, park), 1);
+  assert.deepEqual([early.taken, late.taken], [[event], []]);
+  assert.deepEqual(parked, [
+    [full.watcher, 7],
+    [fuller.watcher, 7],
+  ]);
+  for (const { watcher } of [early, full, fuller]) pass.delete(watcher);
+  assert.equal(pass.size, 1);
+  assert.equal(pass.offer(event, park), 0);
+  assert.deepEqual([early.taken.length, parked.length], [1, 2]);
 });

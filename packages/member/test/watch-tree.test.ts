@@ -1,6 +1,7 @@
 /** The interval tree and the group on it, against lists that are searched from end to end. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { SeededRandom } from "@quorate/host";
 import type { KeyRange } from "@quorate/store";
 import fc from "fast-check";
 import { IntervalTree } from "../src/watch/interval-tree.ts";
@@ -65,6 +66,48 @@ test("the tree stays low when ranges come in order, and when half of them go aga
   tree.stab(name(4999), (i) => found.push(i));
   tree.stab(name(5000), (i) => found.push(i));
   assert.deepEqual(found, [4999]);
+});
+
+test("whatever order ranges come and go in, the tree is low and has those that are left", () => {
+  const random = new SeededRandom(34n);
+  const bound = (size: number) => 1.45 * Math.log2(size + 2);
+  for (const order of ["random", "falling"] as const) {
+    const tree = new IntervalTree<number>();
+    const there = new Set<number>();
+    const ends = (i: number): [string, string] => {
+      const from = String(i).padStart(4, "0");
+      return [from, `${from}5`];
+    };
+    const check = (probe: number) => {
+      assert.equal(tree.size, there.size);
+      assert.ok(tree.height <= bound(there.size), `height ${tree.height} of ${there.size}`);
+      const found: number[] = [];
+      tree.stab(ends(probe)[0], (i) => found.push(i));
+      assert.deepEqual(found, there.has(probe) ? [probe] : []);
+    };
+    const shuffled = Array.from({ length: 400 }, (_, i) => 399 - i);
+    const shuffle = () => {
+      for (let i = shuffled.length - 1; i > 0; i--) {
+        const j = random.below(i + 1);
+        [shuffled[i], shuffled[j]] = [shuffled[j], shuffled[i]];
+      }
+    };
+    if (order === "random") shuffle();
+    for (const i of shuffled) {
+      tree.add(...ends(i), i);
+      there.add(i);
+      check(random.below(400));
+    }
+    shuffle();
+    for (const i of shuffled) {
+      tree.delete(...ends(i));
+      there.delete(i);
+      check(i);
+      const [some] = there;
+      if (some !== undefined) check(some);
+    }
+    assert.throws(() => tree.delete("0000", "00005"), RangeError);
+  }
 });
 
 test("a group visits each watcher of a key once, however many watch the same", () => {

@@ -3,10 +3,12 @@
  * JSON.parse. A short run by default; `./dev fuzz json` runs longer (QUORATE_FUZZ_MINUTES for
  * each part). A failure names its case: QUORATE_FUZZ_SEED runs that one alone.
  */
+
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { Dice } from "../../../test/support/random.ts";
 import type { WirePieces } from "../src/json/interface.ts";
 import { JsonError } from "../src/json/json-error.ts";
 import { jsonToWire, transcodeRequest } from "../src/json/request.ts";
@@ -16,7 +18,7 @@ import { JsonSplitter } from "../src/json/splitter.ts";
 import { jsonTypes } from "../src/json/types.ts";
 import { concat, fromLatin1, toLatin1, toUtf8 } from "../src/wire/bytes.ts";
 import { WireError } from "../src/wire/error.ts";
-import { Choices, mutate, randomBody, randomMessage } from "./json-random.ts";
+import { mutate, randomBody, randomMessage } from "./json-random.ts";
 import { SEED, theirs } from "./reflect.ts";
 
 const types = [...jsonTypes().values()];
@@ -43,7 +45,7 @@ function outcome<T>(run: () => T): T | string {
   }
 }
 
-function cut(choices: Choices, bytes: Uint8Array): Uint8Array[] {
+function cut(choices: Dice, bytes: Uint8Array): Uint8Array[] {
   const parts: Uint8Array[] = [];
   for (let at = 0; at < bytes.length; ) {
     const end = at + 1 + choices.below(40);
@@ -81,7 +83,7 @@ function values(chunks: readonly Uint8Array[]): { values: Uint8Array[]; error: s
   return { values: found, error };
 }
 
-function someBody(choices: Choices): { type: JsonMessage; body: Uint8Array } {
+function someBody(choices: Dice): { type: JsonMessage; body: Uint8Array } {
   if (choices.chance(30)) {
     const { type, body } = choices.pick(corpus);
     return { type, body: mutate(choices, body) };
@@ -91,7 +93,7 @@ function someBody(choices: Choices): { type: JsonMessage; body: Uint8Array } {
 }
 
 /** A message to JSON, whole and in pieces, and back. */
-function fuzzMessage(choices: Choices): void {
+function fuzzMessage(choices: Dice): void {
   const type = choices.pick(types);
   const reference = theirs.get(type.typeName)!;
   const normal = (bytes: Uint8Array) => reference.decode(bytes).toJSON();
@@ -108,7 +110,7 @@ function fuzzMessage(choices: Choices): void {
 }
 
 /** A message with wrong bytes is a WireError or another message. */
-function fuzzBrokenMessage(choices: Choices): void {
+function fuzzBrokenMessage(choices: Dice): void {
   const type = choices.pick(types);
   const message = mutate(choices, randomMessage(choices, type));
   const read = (run: () => Uint8Array): Uint8Array | undefined => {
@@ -126,7 +128,7 @@ function fuzzBrokenMessage(choices: Choices): void {
 }
 
 /** A body: the same in slices, and broken JSON exactly where JSON.parse finds it broken. */
-function fuzzBody(choices: Choices): void {
+function fuzzBody(choices: Dice): void {
   const { type, body } = someBody(choices);
   const whole = outcome(() => jsonToWire(type, body));
   assert.deepEqual(
@@ -141,7 +143,7 @@ function fuzzBody(choices: Choices): void {
 }
 
 /** A stream: the same values however it is cut, each of which JSON.parse takes. */
-function fuzzStream(choices: Choices): void {
+function fuzzStream(choices: Dice): void {
   const bodies = Array.from({ length: 1 + choices.below(4) }, () => someBody(choices).body);
   const body = concat(bodies);
   const whole = values([body]);
@@ -149,13 +151,12 @@ function fuzzStream(choices: Choices): void {
   for (const value of whole.values) JSON.parse(toLatin1(value));
 }
 
-const PARTS: readonly (readonly [name: string, run: (choices: Choices) => void, cases: number])[] =
-  [
-    ["messages", fuzzMessage, 1000],
-    ["broken messages", fuzzBrokenMessage, 1000],
-    ["bodies", fuzzBody, 2000],
-    ["streams", fuzzStream, 1000],
-  ];
+const PARTS: readonly (readonly [name: string, run: (choices: Dice) => void, cases: number])[] = [
+  ["messages", fuzzMessage, 1000],
+  ["broken messages", fuzzBrokenMessage, 1000],
+  ["bodies", fuzzBody, 2000],
+  ["streams", fuzzStream, 1000],
+];
 
 const minutes = Number(process.env["QUORATE_FUZZ_MINUTES"] ?? 0);
 const only = process.env["QUORATE_FUZZ_SEED"];
@@ -172,7 +173,7 @@ for (const [name, run, cases] of PARTS) {
     for (; !isLast(count); count++) {
       const seed = (base + count) >>> 0;
       try {
-        run(new Choices(seed));
+        run(new Dice(seed));
       } catch (error) {
         throw new Error(`QUORATE_FUZZ_SEED=${seed} fails`, { cause: error });
       }

@@ -2,39 +2,10 @@
  * Random JSON bodies and random encoded messages of any type, from a seed: correct ones, odd ones
  * and broken ones. For comparisons with etcd's own transcoding.
  */
+import type { Dice } from "../../../test/support/random.ts";
 import type { JsonField, JsonMessage } from "../src/json/schema.ts";
 import { concat, fromLatin1, fromUtf8 } from "../src/wire/bytes.ts";
 import { Writer } from "../src/wire/writer.ts";
-
-/** A seeded source of choices. */
-export class Choices {
-  #state: number;
-
-  constructor(seed: number) {
-    this.#state = seed >>> 0;
-  }
-
-  /** An integer from 0 to below `limit` (at most 2^32). */
-  below(limit: number): number {
-    this.#state = (this.#state + 0x6d2b79f5) >>> 0;
-    let t = this.#state;
-    t = Math.imul(t ^ (t >>> 15), t | 1);
-    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
-    return ((t ^ (t >>> 14)) >>> 0) % limit;
-  }
-
-  chance(percent: number): boolean {
-    return this.below(100) < percent;
-  }
-
-  pick<T>(list: readonly T[]): T {
-    return list[this.below(list.length)];
-  }
-
-  bytes(maxLength: number): Uint8Array {
-    return Uint8Array.from({ length: this.below(maxLength + 1) }, () => this.below(256));
-  }
-}
 
 const INTEGERS = [
   0n,
@@ -114,17 +85,17 @@ const BROKEN_ESCAPES = [
 ];
 
 /** A JSON body for a message type. @param oddPercent how often a part of it is unusual or wrong */
-export function randomBody(choices: Choices, type: JsonMessage, oddPercent: number): Uint8Array {
+export function randomBody(choices: Dice, type: JsonMessage, oddPercent: number): Uint8Array {
   const body = fromUtf8(object(choices, type, oddPercent, 4));
   if (!choices.chance(oddPercent)) return body;
   return mutate(choices, body);
 }
 
-function space(choices: Choices): string {
+function space(choices: Dice): string {
   return choices.chance(10) ? choices.pick([" ", "\n", "\t", "\r\n ", "  "]) : "";
 }
 
-function object(choices: Choices, type: JsonMessage, odd: number, depth: number): string {
+function object(choices: Dice, type: JsonMessage, odd: number, depth: number): string {
   const members: string[] = [];
   const count = choices.below(Math.min(type.fields.length, 6) + 1);
   for (let i = 0; i < count; i++) {
@@ -138,21 +109,21 @@ function object(choices: Choices, type: JsonMessage, odd: number, depth: number)
   return `${s()}{${s()}${members.join(`${s()},${s()}`)}${s()}}${s()}`;
 }
 
-function member(choices: Choices, field: JsonField, odd: number, depth: number): string {
+function member(choices: Dice, field: JsonField, odd: number, depth: number): string {
   let name = choices.pick([field.name, field.jsonName]);
   if (choices.chance(odd)) name = escaped(choices, name);
   const s = () => space(choices);
   return `"${name}"${s()}:${s()}${fieldValue(choices, field, odd, depth)}`;
 }
 
-function fieldValue(choices: Choices, field: JsonField, odd: number, depth: number): string {
+function fieldValue(choices: Dice, field: JsonField, odd: number, depth: number): string {
   if (choices.chance(odd)) return anything(choices, 2);
   if (!field.repeated) return value(choices, field, odd, depth);
   const list = Array.from({ length: choices.below(4) }, () => value(choices, field, odd, depth));
   return `[${list.join(",")}]`;
 }
 
-function value(choices: Choices, field: JsonField, odd: number, depth: number): string {
+function value(choices: Dice, field: JsonField, odd: number, depth: number): string {
   if (choices.chance(odd)) return choices.pick(WORDS);
   switch (field.kind) {
     case "message":
@@ -187,7 +158,7 @@ export function inRange(kind: string): bigint[] {
   return INTEGERS.filter((n) => n >= min && n <= max);
 }
 
-function number(choices: Choices, odd: number, integers: readonly bigint[]): string {
+function number(choices: Dice, odd: number, integers: readonly bigint[]): string {
   if (choices.chance(odd)) {
     const text = choices.pick(choices.chance(50) ? ODD_NUMBERS : ODD_STRINGS);
     return choices.chance(70) ? quoted(choices, text, odd) : text;
@@ -196,7 +167,7 @@ function number(choices: Choices, odd: number, integers: readonly bigint[]): str
   return choices.chance(50) ? `"${text}"` : text;
 }
 
-function base64(choices: Choices, odd: number): string {
+function base64(choices: Dice, odd: number): string {
   const bytes = Buffer.from(choices.bytes(choices.chance(10) ? 400 : 12));
   let text = bytes.toString(choices.pick(["base64", "base64", "base64url"]));
   if (choices.chance(20)) text = text.replace(/=+$/, "");
@@ -221,7 +192,7 @@ function base64(choices: Choices, odd: number): string {
   return quoted(choices, text, odd);
 }
 
-function escaped(choices: Choices, text: string): string {
+function escaped(choices: Dice, text: string): string {
   const code = (char: string) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`;
   return [...text]
     .map((char) =>
@@ -230,13 +201,13 @@ function escaped(choices: Choices, text: string): string {
     .join("");
 }
 
-function quoted(choices: Choices, text: string, odd: number): string {
+function quoted(choices: Dice, text: string, odd: number): string {
   const inside = choices.chance(odd) ? escaped(choices, text) : JSON.stringify(text).slice(1, -1);
   const broken = choices.chance(odd / 4) ? choices.pick(BROKEN_ESCAPES) : "";
   return `"${inside}${broken}"`;
 }
 
-function anything(choices: Choices, depth: number): string {
+function anything(choices: Dice, depth: number): string {
   const kind = choices.below(depth === 0 ? 4 : 6);
   if (kind === 0) return choices.pick(WORDS);
   if (kind === 1) return quoted(choices, choices.pick(TEXTS), 20);
@@ -247,7 +218,7 @@ function anything(choices: Choices, depth: number): string {
 }
 
 /** Changes, removes or adds some bytes. */
-export function mutate(choices: Choices, body: Uint8Array): Uint8Array {
+export function mutate(choices: Dice, body: Uint8Array): Uint8Array {
   let bytes = body;
   for (let i = choices.below(2); i >= 0; i--) {
     const at = choices.below(bytes.length + 1);
@@ -280,13 +251,13 @@ export function mutate(choices: Choices, body: Uint8Array): Uint8Array {
 }
 
 /** A message in protobuf, fields in order. */
-export function randomMessage(choices: Choices, type: JsonMessage, depth = 4): Uint8Array {
+export function randomMessage(choices: Dice, type: JsonMessage, depth = 4): Uint8Array {
   const out = new Writer();
   writeMessage(choices, type, depth, out);
   return out.finish();
 }
 
-function writeMessage(choices: Choices, type: JsonMessage, depth: number, out: Writer): void {
+function writeMessage(choices: Dice, type: JsonMessage, depth: number, out: Writer): void {
   const oneofs = new Map<string, JsonField>();
   for (const field of type.fields)
     if (field.oneof !== undefined && (!oneofs.has(field.oneof) || choices.chance(40)))
@@ -313,7 +284,7 @@ function writeMessage(choices: Choices, type: JsonMessage, depth: number, out: W
   }
 }
 
-function writeValue(choices: Choices, field: JsonField, depth: number, out: Writer): void {
+function writeValue(choices: Dice, field: JsonField, depth: number, out: Writer): void {
   switch (field.kind) {
     case "message": {
       const open = out.open();

@@ -2,9 +2,11 @@
  * Random requests of the v2 API to a member in memory and to a naive store: responses, the end of
  * TTLs, and waits with history agree.
  */
+
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SeededRandom } from "@quorate/host";
+import { pick } from "../../../test/support/random.ts";
 import { V2Client } from "./support/v2.ts";
 import { formText } from "./support/v2-form.ts";
 import { type ModelRequest, V2Model } from "./support/v2-model.ts";
@@ -16,10 +18,6 @@ const SEED = BigInt(process.env["QUORATE_V2_SEED"] ?? 1);
 const REQUESTS = 40;
 const TTL_SECONDS = 60;
 const NAMES = ["a", "b", "c", "_h", "a-b", "d.e"];
-
-function pick<T>(random: SeededRandom, from: readonly T[]): T {
-  return from[random.below(from.length)];
-}
 
 function randomPath(random: SeededRandom): string[] {
   const depth = random.below(15) === 0 ? 0 : 1 + random.below(3);

@@ -18,8 +18,9 @@ import {
 } from "@quorate/proto";
 import { Backend, Bucket } from "../src/backend/backend.ts";
 import { StoreDamageError } from "../src/backend/errors.ts";
-import { LIVE_BYTES } from "../src/backend/live-bytes.ts";
+import { LIVE_BYTES, LiveBytes } from "../src/backend/live-bytes.ts";
 import { STEP_KEYS } from "../src/backend/steps.ts";
+import { Lessor } from "../src/lease/lessor.ts";
 import { type LeaseBook, Mvcc } from "../src/mvcc/index.ts";
 import { applyRange } from "../src/requests/range.ts";
 import { Store } from "../src/store.ts";
@@ -391,4 +392,67 @@ test("a key on a lease that is not there is damage", async () => {
   backend.delete(Bucket.lease, Buffer.from("0000000000000007", "hex"));
   await backend.close({ flush: true });
   await assert.rejects(Store.open(keyspaces, "/store"), /its lease 7 does not exist/);
+});
+
+const openStore = () => Store.open(new MemoryKeyspaceOpener(new MemoryDisk()), "/store");
+
+test("while an entry is unfinished, a lease has the keys that it had before it", async () => {
+  const { lessor } = await openStore();
+  for (const id of [1n, 2n]) lessor.grant(id, 10);
+  for (const key of ["a", "b"]) lessor.attach(1n, key);
+  lessor.beginLong();
+  for (const key of ["a", "b"]) lessor.detach(1n, key);
+  lessor.attach(2n, "a");
+  lessor.attach(1n, "c");
+  assert.deepEqual([lessor.keysOf(1n).sort(), lessor.keysOf(2n)], [["a", "b"], []]);
+  assert.deepEqual([lessor.mostKeysOf(1n), lessor.mostKeysOf(2n)], [3, 1]);
+  lessor.endLong();
+  assert.deepEqual([lessor.keysOf(1n), lessor.keysOf(2n)], [["c"], ["a"]]);
+  assert.throws(() => lessor.attach(9n, "d"), /\/store.*its lease 9 does not exist/);
+});
+
+test("the observer is told of each change of a lease, and each lease has one record", async () => {
+  const keyspaces = new MemoryKeyspaceOpener(new MemoryDisk());
+  const backend = new Backend(await keyspaces.open("/store/db", { create: true }));
+  const live = new LiveBytes();
+  const lessor = await Lessor.open(backend, await backend.snapshot(), "/store", live);
+  const mvcc = await Mvcc.open(backend, "/store");
+  const told: string[] = [];
+  lessor.observer = {
+    granted: ({ id }) => told.push(`granted ${id}`),
+    revoked: (id) => told.push(`revoked ${id}`),
+    checkpointed: ({ id, remainingSeconds }) => told.push(`${id} has ${remainingSeconds} s`),
+  };
+  lessor.grant(7n, 10);
+  assert.equal(live.written.records, 1);
+  lessor.checkpoint(7n, 4);
+  lessor.checkpoint(8n, 4);
+  assert.equal(live.written.records, 1);
+  lessor.revoke(7n, mvcc);
+  assert.equal(live.written.records, 0);
+  assert.deepEqual(told, ["granted 7", "7 has 4 s", "revoked 7"]);
+  await backend.close({ flush: false });
+});
+
+test("a lease with many keys ends in steps, and its keys are known no more", async () => {
+  const store = await openStore();
+  const { lessor, mvcc } = store;
+  assert.throws(() => lessor.revokeInSteps(9n, mvcc).next(), /requested lease not found/);
+  const log = new Log();
+  const apply = (request: Parameters<Log["request"]>[0]) => {
+    log.request(request);
+    assert.equal(store.apply(log.entries.at(-1)!).error, undefined);
+  };
+  for (const ID of [1n, 2n]) apply({ leaseGrant: LeaseGrantRequest.encode({ ID, TTL: 10 }) });
+  for (let i = 0; i <= STEP_KEYS; i++)
+    apply({ put: PutRequest.encode({ key: fromUtf8(`k${i}`), lease: 1n }) });
+  apply({ put: PutRequest.encode({ key: fromUtf8("other"), lease: 2n }) });
+  await store.flush();
+  let steps = 0;
+  for (const _ of lessor.revokeInSteps(1n, mvcc)) steps++;
+  assert.ok(steps > 0 && steps < 20, `${steps} steps`);
+  await store.flush();
+  assert.equal(lessor.knownKeys, 1);
+  assert.equal(lessor.leaseOf("other"), 2n);
+  await store.close({ flush: true });
 });

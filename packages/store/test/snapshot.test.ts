@@ -3,7 +3,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
 import { concat, crc32c, fromLatin1, toLatin1, writeU32BE } from "@quorate/proto";
+import { Backend, Bucket } from "../src/backend/backend.ts";
 import { installReceived } from "../src/backend/directories.ts";
+import { STORAGE_VERSION } from "../src/backend/storage-version.ts";
 import { receiveSnapshot } from "../src/receive.ts";
 import { decodeSnapshot, encodeSnapshot } from "../src/snapshot-stream.ts";
 import { Store } from "../src/store.ts";
@@ -321,4 +323,94 @@ test("records are written in batches of some 4 MiB, and each is told", async () 
     [told.at(-1), told.every((one, i) => i === 0 || one > told[i - 1]!)],
     [bytes.length, true],
   );
+});
+
+test("a frame may be a gibibyte long, a record empty, and a batch exactly 4 MiB", async () => {
+  const { keyspaces } = world();
+  const gibibyte = concat([fromLatin1("QRMSNAP1"), u32(2 ** 30), new Uint8Array(8)]);
+  const keyspace = await keyspaces.open(`${DIR}/bounds`, { create: true });
+  const decode = (bytes: Uint8Array) =>
+    decodeSnapshot(
+      pieces(bytes, () => 1 << 20),
+      keyspace,
+    );
+  await assert.rejects(decode(gibibyte), {
+    message: `snapshot stream at offset 12: it ends ${2 ** 30 - 8} bytes before what was announced`,
+  });
+  const empty = streamOf([recordOf("", new Uint8Array(0))], 1);
+  assert.equal(await decode(empty), empty.length);
+  const sizes: number[] = [];
+  const { write } = keyspace;
+  keyspace.write = (batch) => {
+    sizes.push([...batch].length);
+    return write.call(keyspace, batch);
+  };
+  const mebibyte = (i: number) => recordOf(`k${i}`, new Uint8Array((1 << 20) - 10));
+  await decode(
+    streamOf(
+      [0, 1, 2, 3, 4].map((i) => mebibyte(i)),
+      5,
+    ),
+  );
+  assert.deepEqual(sizes, [4, 1]);
+});
+
+test("a store of another term or configuration than announced is refused; what is left of another attempt goes", async () => {
+  const store = await storeOf(smallLog());
+  const bytes = await bytesOf(store);
+  const { index, term, confState } = store.position;
+  const { disk, keyspaces } = world();
+  const leftover = await keyspaces.open(`${DIR}/db.${index}.tmp`, { create: true });
+  await leftover.write([{ key: fromLatin1("zzz"), value: fromLatin1("of another attempt") }]);
+  await leftover.close();
+  let open = 0;
+  const counted = {
+    ...keyspaces,
+    open: async (...args: Parameters<typeof keyspaces.open>) => {
+      const keyspace = await keyspaces.open(...args);
+      open++;
+      const { close } = keyspace;
+      keyspace.close = () => {
+        open--;
+        return close.call(keyspace);
+      };
+      return keyspace;
+    },
+  } as unknown as MemoryKeyspaceOpener;
+  const receive = (announced: Parameters<typeof receiveSnapshot>[5]) =>
+    receiveSnapshot(
+      { disk, keyspaces: counted },
+      DIR,
+      index,
+      pieces(bytes, () => 50),
+      undefined,
+      announced,
+    );
+  await assert.rejects(receive({ term: term + 1 }), /the state of term/);
+  const other = { ...confState, voters: [...confState.voters, 9n] };
+  await assert.rejects(receive({ term, confState: other }), /another configuration/);
+  assert.deepEqual([open, disk.list(DIR)], [0, []]);
+  await receive({ term, confState });
+  assert.equal(open, 0);
+  const received = await keyspaces.open(`${DIR}/db.${index}.recv`, { create: false });
+  const keys: string[] = [];
+  for await (const slice of received.scan({})) for (const [key] of slice) keys.push(toLatin1(key));
+  assert.equal(keys.includes("zzz"), false);
+  await store.close({ flush: true });
+});
+
+test("a store that a later release has written is refused", async () => {
+  const { disk, keyspaces } = world();
+  const keyspace = await keyspaces.open("/later", { create: true });
+  const backend = new Backend(keyspace);
+  const version = new Uint8Array(8);
+  writeU32BE(version, STORAGE_VERSION + 1, 4);
+  backend.put(Bucket.meta, fromLatin1("quorate_storage_version"), version);
+  await backend.close({ flush: true });
+  const later = await keyspaces.open("/later", { create: false });
+  await assert.rejects(
+    receiveSnapshot({ disk, keyspaces }, DIR, 1, encodeSnapshot(later.scan({}))),
+    { code: "NewerRelease" },
+  );
+  assert.deepEqual(disk.list(DIR), []);
 });

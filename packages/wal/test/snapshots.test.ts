@@ -2,8 +2,9 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { SeededRandom } from "@quorate/host";
+import { ManualClock } from "@quorate/host/testing";
 import type { raftpb } from "@quorate/proto";
-import { SnapshotFiles } from "@quorate/wal";
+import { parseSnapshotName, SnapshotFiles } from "@quorate/wal";
 import { mark, memoryPlace, type Place, places } from "./support.ts";
 
 function snapshot(index: number, term: number): raftpb.Snapshot {
@@ -141,4 +142,38 @@ it("no flipped bit of a snapshot file changes what is loaded", () => {
   }
   // Bits above the 32 of a checksum that is written in five bytes say nothing.
   assert.ok(refused >= bits - 3, `${refused} of ${bits} refused`);
+});
+
+it("the time that a save takes is told", () => {
+  const { disk, root } = memoryPlace();
+  const clock = new ManualClock();
+  const took: number[] = [];
+  const { replace } = disk;
+  disk.replace = (...args) => {
+    clock.advance(7);
+    replace.apply(disk, args);
+  };
+  clock.advance(100);
+  new SnapshotFiles(disk, root, { clock, onSave: (ms) => took.push(ms) }).save(snapshot(10, 1));
+  assert.deepEqual(took, [7]);
+});
+
+it("a file that was taken out of the way stays so after a crash", () => {
+  for (let seed = 1n; seed <= 30n; seed++) {
+    const { disk, root } = memoryPlace();
+    const files = new SnapshotFiles(disk, root);
+    const path = files.save(snapshot(10, 1));
+    disk.replace(path, new Uint8Array([1]));
+    assert.equal(files.load([mark(10, 1)]), undefined);
+    disk.crash(new SeededRandom(seed));
+    assert.deepEqual(disk.list(root), [`${path.slice(root.length + 1)}.broken`]);
+  }
+});
+
+it("the name of a file is its term and index", () => {
+  assert.deepEqual(parseSnapshotName("0000000000000002-000000000000000a.snap"), {
+    term: 2,
+    index: 10,
+  });
+  assert.equal(parseSnapshotName("0000000000000002-000000000000000a.wal"), undefined);
 });

@@ -1,10 +1,24 @@
 /** Programs in Python that use a client, and what they print. */
+
 import assert from "node:assert/strict";
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { endsWith } from "../../support/children.ts";
 import { until } from "../../support/until.ts";
+
+/** Debian's own Python, which sees Debian's packages; another one on the PATH may not. */
+export const PYTHON = "/usr/bin/python3";
+
+/** For a test's `skip` option: false if Debian's Python has the client etcd3. */
+export function skipWithoutPython(): string | false {
+  try {
+    execFileSync(PYTHON, ["-c", "import etcd3"], { stdio: "ignore" });
+    return false;
+  } catch {
+    return "the client etcd3 for Python is not installed (Debian: apt-get install python3-etcd3)";
+  }
+}
 
 /**
  * None runs as long, on a machine that has much else to do; one that does is killed, and has not

@@ -2,6 +2,7 @@
  * Random requests of the v2 API. A few names meet often; indexes are given as places in the history
  * of the writes, because each server counts on its own.
  */
+import { pick } from "../../support/random.ts";
 import type { V2Request } from "./target.ts";
 
 /** What generating needs of randomness. */
@@ -63,10 +64,6 @@ const RAW = [
   "value=1&value=2",
   "=1",
 ];
-
-function pick<T>(dice: Dice, from: readonly T[]): T {
-  return from[dice.below(from.length)];
-}
 
 function pathOf(dice: Dice): string {
   const depth = dice.below(12) === 0 ? 0 : 1 + dice.below(3);

@@ -1,6 +1,8 @@
 /** Sets of field paths against sets of texts. */
+
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { Dice } from "../../../../test/support/random.ts";
 import {
   differenceOf,
   type FieldSet,
@@ -15,7 +17,7 @@ import {
   unionOf,
 } from "../../src/apply/field-set.ts";
 import { pathText } from "../../src/apply/path-element.ts";
-import { Dice, randomFieldsV1 } from "./support/random-values.ts";
+import { randomFieldsV1 } from "./support/random-values.ts";
 
 const NAMES = ["f:a", "f:b", 'k:{"name":"a"}', "v:1"];
 

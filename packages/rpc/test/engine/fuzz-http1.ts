@@ -4,11 +4,13 @@
  * The engine may refuse more. However the bytes are cut, the responses are the same, there is one
  * for each request, and nothing stays counted.
  */
+
 import assert from "node:assert/strict";
 import { createServer, type IncomingMessage } from "node:http";
 import { Duplex } from "node:stream";
 import type { HttpExchangeHandler, Random } from "@quorate/host";
 import { fromLatin1, toLatin1 } from "@quorate/proto";
+import { pick } from "../../../../test/support/random.ts";
 import { HTTP1_LIMITS, Http1Client, responses } from "./http1.ts";
 
 const METHODS = ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"];
@@ -40,10 +42,6 @@ const PARTS = [
   "0x",
   "GET / HTTP/1.1\r\nHost: x\r\n\r\n",
 ];
-
-function pick<T>(random: Random, from: readonly T[]): T {
-  return from[random.below(from.length)];
-}
 
 function body(random: Random): string {
   return "b".repeat(random.below(3) === 0 ? random.below(3000) : random.below(20));

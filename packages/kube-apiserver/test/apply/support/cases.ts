@@ -1,9 +1,10 @@
 /** Random cases, each from its seed. */
 
+import { Dice } from "../../../../../test/support/random.ts";
 import type { PatchCase } from "./evaluate.ts";
 import { type HistoryCase, historyCase } from "./histories.ts";
 import { jsonPatchCase, mergePatchCase, strategicMergeCase } from "./random-patches.ts";
-import { Dice, randomFieldsV1 } from "./random-values.ts";
+import { randomFieldsV1 } from "./random-values.ts";
 
 export type Case = PatchCase | HistoryCase;
 

@@ -1,5 +1,6 @@
 /** Random histories of writes to one object, by several managers. */
-import { type Dice, randomThing } from "./random-values.ts";
+import type { Dice } from "../../../../../test/support/random.ts";
+import { randomThing } from "./random-values.ts";
 import { openApiOf, THINGS } from "./thing.ts";
 
 export interface Step {

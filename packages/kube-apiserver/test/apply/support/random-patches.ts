@@ -1,5 +1,5 @@
 /** Random documents with patches for them. */
-import type { Dice } from "./random-values.ts";
+import type { Dice } from "../../../../../test/support/random.ts";
 
 type Fields = Record<string, unknown>;
 

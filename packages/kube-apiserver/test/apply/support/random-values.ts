@@ -1,40 +1,5 @@
 /** Random values of the kinds in thing.ts, from few names and values so that they often meet. */
-
-/** A seeded source of random numbers (mulberry32). */
-export class Dice {
-  #state: number;
-
-  constructor(seed: number) {
-    this.#state = seed >>> 0;
-  }
-
-  /** An integer from 0 to `limit` - 1. */
-  below(limit: number): number {
-    this.#state = (this.#state + 0x6d2b79f5) >>> 0;
-    let mixed = this.#state;
-    mixed = Math.imul(mixed ^ (mixed >>> 15), mixed | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) % limit;
-  }
-
-  chance(percent: number): boolean {
-    return this.below(100) < percent;
-  }
-
-  pick<T>(list: readonly T[]): T {
-    return list[this.below(list.length)];
-  }
-
-  /** Some of the list, in random order, each once. */
-  some<T>(list: readonly T[]): T[] {
-    const left = [...list];
-    const taken: T[] = [];
-    for (let count = this.below(list.length + 1); count > 0; count--) {
-      taken.push(...left.splice(this.below(left.length), 1));
-    }
-    return taken;
-  }
-}
+import type { Dice } from "../../../../../test/support/random.ts";
 
 type Fields = Record<string, unknown>;
 

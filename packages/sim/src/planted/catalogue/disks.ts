@@ -52,4 +52,11 @@ export const DISK_BUGS: Readonly<Record<string, CatalogueBug>> = {
     tests: WAL_TESTS,
     sim: "no",
   },
+  "a sync of the segment before counts for one of the same length": {
+    at: "wal/src/syncs.ts#Syncs.sync",
+    find: "$file === $end.file && $length === $end.lengthBytes",
+    put: "$length === $end.lengthBytes",
+    tests: ["packages/wal/test/syncs.test.ts"],
+    sim: "no",
+  },
 };

@@ -174,4 +174,11 @@ export const USER_BUGS: Readonly<Record<string, CatalogueBug>> = {
     sim: USERS,
     seed: 5,
   },
+  "a failed login counts as if none before it had been forgiven": {
+    at: "member/src/identity/login-limits.ts#Failures.failed",
+    find: "this.#left(this.#counts.get($id), $now) + 1",
+    put: "(this.#counts.get($id)?.failures ?? 0) + 1",
+    tests: ["packages/member/test/login-limits.test.ts"],
+    sim: "no",
+  },
 };
