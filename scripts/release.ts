@@ -1,6 +1,6 @@
 /**
  * Makes the release: for each platform one archive that needs nothing on the machine, for Linux a
- * Debian package too, and SHA256SUMS.
+ * Debian package too, the packages for npm, and SHA256SUMS.
  *
  *   ./dev release [--platform linux-x64,linux-arm64] [--out dist]
  *
@@ -26,7 +26,7 @@ import { type Bundle, bundlePrograms, NATIVE_MODULE } from "./release/bundle.ts"
 import { archiveContents, debianContents, type Parts } from "./release/contents.ts";
 import { debianPackage } from "./release/debian.ts";
 import { givenNode } from "./release/given-node.ts";
-import { libraryArchive } from "./release/library.ts";
+import { archiveName, libraries, libraryArchive } from "./release/library.ts";
 import { collectLicences } from "./release/licences.ts";
 import {
   libatomic,
@@ -42,7 +42,8 @@ import { type Entry, tar, withDirectories } from "./release/tar.ts";
 const usage = `./dev release [OPTIONS]
 
 Builds quorate-VERSION-PLATFORM.tar.gz for each platform, quorate_VERSION_ARCH.deb for Linux,
-quorate-VERSION.tgz for npm (docs/guide/nodejs.md), and SHA256SUMS.
+quorate-VERSION.tgz and quorate-client-VERSION.tgz for npm (docs/guide/nodejs.md,
+docs/guide/client.md), and SHA256SUMS.
 
 Without --node, Node comes from a third party's packages in the npm registry, whose checksums are in
 package-lock.json. Packages for other platforms, and libatomic from Debian for other processors, are
@@ -79,7 +80,12 @@ function readOptions(args: readonly string[]): Options {
       },
       out: { type: "string", default: "dist", requiresArg: true, describe: "output directory" },
       "no-deb": { type: "boolean", default: false, describe: "no Debian packages" },
-      "no-library": { type: "boolean", default: false, describe: "no npm package" },
+      "no-library": { type: "boolean", default: false, describe: "no npm packages" },
+      "no-archives": {
+        type: "boolean",
+        default: false,
+        describe: "npm packages alone, without SHA256SUMS, as ./dev pack",
+      },
       compression: {
         type: "string",
         default: "9",
@@ -101,8 +107,10 @@ function readOptions(args: readonly string[]): Options {
     "",
     args,
   );
-  const names =
-    values.platform?.flatMap((list) => list.split(",")) ?? platforms.map((one) => one.name);
+  const everywhere = values["no-archives"] ? [] : platforms.map((one) => one.name);
+  const names = values.platform?.flatMap((list) => list.split(",")) ?? everywhere;
+  if (values["no-archives"] && names.length > 0)
+    throw new UsageError("--no-archives makes no archive for --platform: give one of them");
   const wanted = names.map((name) => {
     const platform = platforms.find((one) => one.name === name);
     if (platform === undefined)
@@ -200,19 +208,15 @@ function write(out: string, name: string, content: Uint8Array): string {
   return `${createHash("sha256").update(content).digest("hex")}  ${name}\n`;
 }
 
-async function release({
-  wanted,
-  out,
-  deb,
-  library,
-  level,
-  node,
-  nodeSums,
-}: Options): Promise<void> {
-  const mtimeSeconds = releaseTime();
-  const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
-    version: string;
-  };
+type Compress = (content: Uint8Array) => Uint8Array;
+
+/** The archives and Debian packages; returns their lines of SHA256SUMS. */
+async function archives(
+  { wanted, out, deb, node, nodeSums }: Options,
+  version: string,
+  mtimeSeconds: number,
+  compress: Compress,
+): Promise<string[]> {
   const programs = releasePrograms();
   const bundle = await bundlePrograms(programs);
   const bundleBytes = [...bundle.files.values()].reduce((total, file) => total + file.length, 0);
@@ -220,8 +224,6 @@ async function release({
   const manPages = inScratch(makeManPages);
   const completions = inScratch((dir) => makeCompletions(dir, bundle, ownPlatform));
   say(`${manPages.size} man pages, ${completions.size} completions`);
-  mkdirSync(out, { recursive: true });
-  const compress = (content: Uint8Array): Uint8Array => gzipSync(content, { level });
   const sums: string[] = [];
   for (const platform of wanted) {
     const directory = nodeDirectory(platform, say);
@@ -263,11 +265,23 @@ async function release({
     });
     sums.push(write(out, `quorate_${version}_${platform.debian}.deb`, content));
   }
-  if (library) {
-    const content = await libraryArchive(version, mtimeSeconds);
-    sums.push(write(out, `quorate-${version}.tgz`, compress(content)));
+  return sums;
+}
+
+async function release(options: Options): Promise<void> {
+  const { wanted, out, library, level } = options;
+  const mtimeSeconds = releaseTime();
+  const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
+    version: string;
+  };
+  mkdirSync(out, { recursive: true });
+  const compress: Compress = (content) => gzipSync(content, { level });
+  const sums = wanted.length === 0 ? [] : await archives(options, version, mtimeSeconds, compress);
+  for (const one of library ? libraries : []) {
+    const content = await libraryArchive(one, version, mtimeSeconds);
+    sums.push(write(out, archiveName(one, version), compress(content)));
   }
-  writeFileSync(join(out, "SHA256SUMS"), sums.join(""));
+  if (wanted.length > 0) writeFileSync(join(out, "SHA256SUMS"), sums.join(""));
   say(`done: ${out}`);
 }
 

@@ -7,10 +7,12 @@ export type {
   AlarmMember,
   Compare,
   ErrorName,
+  KeyValue,
   RequestOp,
   ResponseHeader,
   WatchResponse,
 } from "@quorate/proto";
+export { fromUtf8, toUtf8 } from "@quorate/proto";
 export { type ClientOptions, connect, type TlsOptions } from "./node/connect.ts";
 export type { Auth } from "./src/auth.ts";
 export { pause } from "./src/caller.ts";

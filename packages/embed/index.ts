@@ -5,7 +5,6 @@
 export * from "@quorate/client";
 export { type Logger, silentLogger } from "@quorate/host";
 export { ConfigError } from "@quorate/member";
-export { fromUtf8, type KeyValue, toUtf8 } from "@quorate/proto";
 export {
   type MemberOptions,
   type RunningMember,

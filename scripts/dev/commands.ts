@@ -35,6 +35,8 @@ export interface Program {
   readonly file: string;
   /** Flags for Node. */
   readonly node?: readonly string[];
+  /** Words before the caller's. */
+  readonly words?: readonly string[];
   /** Whether it runs members from the bundle of the tests, as a release has them. */
   readonly isBundled?: boolean;
 }
@@ -56,9 +58,9 @@ const BUNDLED = { QUORATE_TEST_BUNDLE: "1" };
 const GC = ["--expose-gc"];
 
 /** The runs of a program with the caller's words. */
-export function programSteps(program: Program, words: readonly string[]): readonly Step[] {
-  const { file, node = [], isBundled = false } = program;
-  const args = [...node, file, ...words];
+export function programSteps(program: Program, given: readonly string[]): readonly Step[] {
+  const { file, node = [], words = [], isBundled = false } = program;
+  const args = [...node, file, ...words, ...given];
   return isBundled ? [BUNDLE, { args, env: BUNDLED }] : [{ args }];
 }
 
@@ -362,7 +364,10 @@ const own: Group = {
         ),
       },
     },
-    release: program("scripts/release.ts", "archives, Debian packages and SHA256SUMS"),
+    release: program("scripts/release.ts", "archives, Debian and npm packages, and SHA256SUMS"),
+    pack: program("scripts/release.ts", "the npm packages quorate and @quorate/client", {
+      words: ["--no-archives"],
+    }),
     man: program("scripts/gen-man.ts", "the man pages"),
   },
 };

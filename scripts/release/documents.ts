@@ -33,15 +33,15 @@ export function documents(): Entry[] {
   });
 }
 
-/** The page of the npm package; its README. */
-const LIBRARY_PAGE = "docs/guide/nodejs.md";
-
-/** The pages of the npm package by path: its README, and in docs/ what that links to. */
-export function libraryPages(): ReadonlyMap<string, string> {
-  const page = readFileSync(join(root, LIBRARY_PAGE), "utf8");
-  const linked = new Set(linksOf(LIBRARY_PAGE, page));
+/**
+ * The pages of an npm package by path: its README, and in docs/ what that links to.
+ * @param path of the page that is the README
+ */
+export function libraryPages(path: string): ReadonlyMap<string, string> {
+  const page = readFileSync(join(root, path), "utf8");
+  const linked = new Set(linksOf(path, page));
   const readme = page.replace(LINK, (link: string, _mark, _words, target: string) =>
-    target === "" ? link : link.replace(`](${target}`, `](${targetOf(LIBRARY_PAGE, target)}`),
+    target === "" ? link : link.replace(`](${target}`, `](${targetOf(path, target)}`),
   );
   const others = [...linked].map((path): [string, string] => {
     const text = readFileSync(join(root, path), "utf8");

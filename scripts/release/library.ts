@@ -1,9 +1,10 @@
 /**
- * The npm package `quorate`: the client, members and API servers inside a Node.js program.
+ * The packages for npm: `quorate`, with the client, members and API servers inside a Node.js
+ * program, and `@quorate/client`, with the client alone.
  *
- *     index.js, apiserver.js    our code as JavaScript, in a few files
+ *     index.js, ...             our code as JavaScript, in a few files, each with its source map
  *     types/                    the declarations of all that these export
- *     README.md, docs/          docs/guide/nodejs.md, and the pages that it links to
+ *     README.md, docs/          the package's page, and the pages that it links to
  *     package.json              npm packages that the code imports, with this commit's versions
  */
 import { execFileSync } from "node:child_process";
@@ -16,26 +17,72 @@ import { libraryPages } from "./documents.ts";
 import { root } from "./programs.ts";
 import { type Entry, tar, withDirectories } from "./tar.ts";
 
-/** The package's entry points: its subpath, and the files whose exports it has. */
-const ALL_ENTRIES: Readonly<Record<string, readonly string[]>> = {
-  index: ["packages/embed/index.ts"],
-  apiserver: [
-    "packages/kube-storage/index.ts",
-    "packages/kube-apiserver/index.ts",
-    "packages/kube-apiserver/node/index.ts",
-  ],
-};
-/** Without those of packages that were taken out. */
-const ENTRIES = Object.fromEntries(
-  Object.entries(ALL_ENTRIES).filter(([, sources]) => !sources.some(isRemoved)),
-);
+/** A package for npm. */
+export interface Library {
+  readonly name: string;
+  readonly description: string;
+  readonly keywords: readonly string[];
+  /** The Node versions that have what the code uses. */
+  readonly node: string;
+  /** The oldest of them, as esbuild names it. */
+  readonly target: string;
+  /** The page that is its README. */
+  readonly page: string;
+  /** The entry points by subpath ("index" is the package itself): files whose exports each has. */
+  readonly entries: Readonly<Record<string, readonly string[]>>;
+}
 
-/** Node versions that have what the code uses: node:sqlite, Promise.withResolvers. */
-const NODE_VERSIONS = ">=22.13";
+const KEYWORDS = ["etcd", "etcd3", "key-value", "lease", "lock", "leader-election", "watch"];
+
+export const libraries: readonly Library[] = [
+  {
+    name: "quorate",
+    description: "A clustered key-value store that speaks etcd's v3 protocol, in your program",
+    keywords: [...KEYWORDS, "raft", "database", "kubernetes"],
+    // node:sqlite
+    node: ">=22.13",
+    target: "node22",
+    page: "docs/guide/nodejs.md",
+    entries: withoutRemoved({
+      index: ["packages/embed/index.ts"],
+      apiserver: [
+        "packages/kube-storage/index.ts",
+        "packages/kube-apiserver/index.ts",
+        "packages/kube-apiserver/node/index.ts",
+      ],
+    }),
+  },
+  {
+    name: "@quorate/client",
+    description: "A client of etcd and Quorate: keys, watches, leases, locks, elections",
+    keywords: KEYWORDS,
+    // process.getBuiltinModule
+    node: ">=20.16",
+    target: "node20",
+    page: "docs/guide/client.md",
+    entries: { index: ["packages/client/index.ts"] },
+  },
+];
+
+/** Without those of packages that were taken out. */
+function withoutRemoved(entries: Library["entries"]): Library["entries"] {
+  return Object.fromEntries(
+    Object.entries(entries).filter(([, sources]) => !sources.some(isRemoved)),
+  );
+}
+
+/** The name of the package's archive, as npm gives it. */
+export function archiveName({ name }: Library, version: string): string {
+  return `${name.replace("@", "").replace("/", "-")}-${version}.tgz`;
+}
 
 /** The package as a tar archive, which npm takes gzipped. Rejects with esbuild's errors. */
-export async function libraryArchive(version: string, mtimeSeconds: number): Promise<Uint8Array> {
-  const files = await libraryFiles(version);
+export async function libraryArchive(
+  library: Library,
+  version: string,
+  mtimeSeconds: number,
+): Promise<Uint8Array> {
+  const files = await libraryFiles(library, version);
   const contents = [...files].map(([path, content]): Entry => {
     return { path: `package/${path}`, mode: 0o644, content };
   });
@@ -43,14 +90,17 @@ export async function libraryArchive(version: string, mtimeSeconds: number): Pro
 }
 
 /** The files of the package by path, in order. */
-export async function libraryFiles(version: string): Promise<ReadonlyMap<string, Uint8Array>> {
-  const { files, imported } = await bundleLibrary();
+export async function libraryFiles(
+  library: Library,
+  version: string,
+): Promise<ReadonlyMap<string, Uint8Array>> {
+  const { files, imported } = await bundleLibrary(library);
   const all = new Map<string, string | Uint8Array>([
-    ["package.json", manifest(version, imported)],
-    ...libraryPages(),
+    ["package.json", manifest(library, version, imported)],
+    ...libraryPages(library.page),
     ["LICENSE", readFileSync(join(root, "LICENSE"))],
     ...files,
-    ...declarations(),
+    ...declarations(library),
   ]);
   return new Map(
     [...all]
@@ -67,20 +117,23 @@ function entryModule(sources: readonly string[]): string {
   return sources.map((source) => `export * from ${JSON.stringify(join(root, source))};\n`).join("");
 }
 
-async function bundleLibrary(): Promise<{
+async function bundleLibrary({ entries, target }: Library): Promise<{
   files: ReadonlyMap<string, Uint8Array>;
   imported: ReadonlySet<string>;
 }> {
   const imported = new Set<string>();
   const { outputFiles } = await build({
     absWorkingDir: root,
-    entryPoints: Object.fromEntries(Object.keys(ENTRIES).map((name) => [name, `entry:${name}`])),
-    plugins: [entries, outsidePackages(imported)],
+    entryPoints: Object.fromEntries(Object.keys(entries).map((name) => [name, `entry:${name}`])),
+    plugins: [entryPoints(entries), outsidePackages(imported)],
     bundle: true,
     splitting: true,
     format: "esm",
     platform: "node",
-    target: "node22",
+    target,
+    // Without the sources' text: names and lines of a stack trace are what a reader needs.
+    sourcemap: "linked",
+    sourcesContent: false,
     outdir: join(root, "dist"),
     write: false,
     legalComments: "none",
@@ -94,20 +147,22 @@ async function bundleLibrary(): Promise<{
   return { files: new Map(files), imported };
 }
 
-const entries: Plugin = {
-  name: "entries",
-  setup(build) {
-    build.onResolve({ filter: /^entry:/ }, ({ path }) => ({
-      path: path.slice("entry:".length),
-      namespace: "entry",
-    }));
-    build.onLoad({ filter: /.*/, namespace: "entry" }, ({ path }) => ({
-      contents: entryModule(ENTRIES[path] ?? []),
-      resolveDir: root,
-      loader: "js",
-    }));
-  },
-};
+function entryPoints(entries: Library["entries"]): Plugin {
+  return {
+    name: "entries",
+    setup(build) {
+      build.onResolve({ filter: /^entry:/ }, ({ path }) => ({
+        path: path.slice("entry:".length),
+        namespace: "entry",
+      }));
+      build.onLoad({ filter: /.*/, namespace: "entry" }, ({ path }) => ({
+        contents: entryModule(entries[path] ?? []),
+        resolveDir: root,
+        loader: "js",
+      }));
+    },
+  };
+}
 
 /** Packages of npm stay imports; their names are added to `imported`. */
 function outsidePackages(imported: Set<string>): Plugin {
@@ -125,39 +180,48 @@ function outsidePackages(imported: Set<string>): Plugin {
   };
 }
 
-function manifest(version: string, imported: ReadonlySet<string>): string {
-  const { dependencies, description, license } = JSON.parse(
+function manifest(
+  { name, description, keywords, node, entries }: Library,
+  version: string,
+  imported: ReadonlySet<string>,
+): string {
+  const { dependencies, license } = JSON.parse(
     readFileSync(join(root, "package.json"), "utf8"),
-  ) as { dependencies: Record<string, string>; description: string; license: string };
-  const versions = [...imported].sort().map((name) => {
-    const pinned = dependencies[name];
-    if (pinned === undefined) throw new Error(`${name} is imported and is not in package.json`);
-    return [name, pinned];
+  ) as { dependencies: Record<string, string>; license: string };
+  const versions = [...imported].sort().map((one) => {
+    const pinned = dependencies[one];
+    if (pinned === undefined) throw new Error(`${one} is imported and is not in package.json`);
+    return [one, pinned];
   });
-  const exports = Object.keys(ENTRIES).map((name) => [
-    name === "index" ? "." : `./${name}`,
-    { types: `./types/${name}.d.ts`, default: `./${name}.js` },
+  const exports = Object.keys(entries).map((entry) => [
+    entry === "index" ? "." : `./${entry}`,
+    { types: `./types/${entry}.d.ts`, default: `./${entry}.js` },
   ]);
   const content = {
-    name: "quorate",
+    name,
     version,
     description,
+    keywords,
     license,
     type: "module",
-    engines: { node: NODE_VERSIONS },
-    exports: Object.fromEntries(exports),
+    engines: { node },
+    // For tools that do not know "exports".
+    main: "./index.js",
+    types: "./types/index.d.ts",
+    exports: { ...Object.fromEntries(exports), "./package.json": "./package.json" },
+    sideEffects: false,
     dependencies: Object.fromEntries(versions),
   };
   return `${JSON.stringify(content, null, 2)}\n`;
 }
 
 /** The declarations that the entry points need, by path. Throws if the compiler refuses them. */
-function declarations(): Map<string, string> {
+function declarations({ entries }: Library): Map<string, string> {
   const scratch = mkdtempSync(join(tmpdir(), "quorate-types-"));
   try {
-    compile(scratch);
+    compile(scratch, Object.values(entries).flat());
     const made = new Map<string, string>();
-    const queue = Object.values(ENTRIES).flat();
+    const queue = Object.values(entries).flat();
     for (let source = queue.pop(); source !== undefined; source = queue.pop()) {
       const path = `types/${source.replace(/\.ts$/, ".d.ts")}`;
       if (made.has(path)) continue;
@@ -168,7 +232,7 @@ function declarations(): Map<string, string> {
       made.set(path, text);
       queue.push(...imports);
     }
-    for (const [name, sources] of Object.entries(ENTRIES)) {
+    for (const [name, sources] of Object.entries(entries)) {
       const lines = sources.map((one) => `export * from "./${one.replace(/\.ts$/, ".js")}";\n`);
       made.set(`types/${name}.d.ts`, lines.join(""));
     }
@@ -178,7 +242,8 @@ function declarations(): Map<string, string> {
   }
 }
 
-function compile(outDir: string): void {
+/** @param files from the root */
+function compile(outDir: string, files: readonly string[]): void {
   const config = join(outDir, "tsconfig.json");
   const content = {
     extends: join(root, "tsconfig.json"),
@@ -192,7 +257,7 @@ function compile(outDir: string): void {
       paths: Object.fromEntries(ownEntryPoints().map(([name, path]) => [name, [join(root, path)]])),
     },
     include: [],
-    files: Object.values(ENTRIES).flatMap((sources) => sources.map((one) => join(root, one))),
+    files: files.map((one) => join(root, one)),
   };
   writeFileSync(config, JSON.stringify(content));
   const tsc = join(root, "node_modules/.bin/tsc");

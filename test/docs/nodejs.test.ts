@@ -1,6 +1,6 @@
 /**
- * docs/guide/nodejs.md: its programs run against the npm package as a project would have it, and a
- * program in TypeScript is checked against its declarations.
+ * docs/guide/nodejs.md and docs/guide/client.md: their programs run against the npm packages as a
+ * project would have them, and a program in TypeScript is checked against the declarations.
  */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
@@ -11,6 +11,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
@@ -18,68 +19,113 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { promisify } from "node:util";
+import { startMember } from "@quorate/embed/node";
 import { linksOf } from "../../scripts/release/documents.ts";
-import { libraryFiles } from "../../scripts/release/library.ts";
+import { type Library, libraries, libraryFiles } from "../../scripts/release/library.ts";
 
 const root = join(import.meta.dirname, "../..");
 const project = mkdtempSync(join(tmpdir(), "quorate-nodejs-"));
 after(() => rmSync(project, { recursive: true, force: true }));
 
+interface Manifest {
+  readonly dependencies: Record<string, string>;
+  readonly exports: Record<string, object>;
+}
+
 /** The package's files in node_modules, beside what it depends on. */
-async function install(): Promise<{
-  dependencies: Record<string, string>;
-  exports: Record<string, object>;
-}> {
+async function install(library: Library): Promise<Manifest> {
   const modules = join(project, "node_modules");
-  for (const [path, content] of await libraryFiles("0.0.0")) {
-    const target = join(modules, "quorate", path);
+  for (const [path, content] of await libraryFiles(library, "0.0.0")) {
+    const target = join(modules, library.name, path);
     mkdirSync(join(target, ".."), { recursive: true });
     writeFileSync(target, content);
   }
-  const manifest = JSON.parse(readFileSync(join(modules, "quorate/package.json"), "utf8"));
+  const path = join(modules, library.name, "package.json");
+  const manifest = JSON.parse(readFileSync(path, "utf8")) as Manifest;
   for (const name of [...Object.keys(manifest.dependencies), "@types/node"]) {
-    mkdirSync(join(modules, name, ".."), { recursive: true });
-    symlinkSync(join(root, "node_modules", name), join(modules, name));
+    const target = join(modules, name);
+    mkdirSync(join(target, ".."), { recursive: true });
+    if (!existsSync(target)) symlinkSync(join(root, "node_modules", name), target);
   }
   writeFileSync(join(project, "package.json"), '{ "type": "module" }');
   return manifest;
 }
 
 const run = promisify(execFile);
-const manifest = await install();
+const [whole, clientAlone] = libraries;
+const manifest = await install(whole);
+const clientManifest = await install(clientAlone);
 
-/** The programs of the page, each with what it prints. */
-function programs(): { program: string; output: string }[] {
-  const page = readFileSync(join(root, "docs/guide/nodejs.md"), "utf8");
+/** The programs of a package's page, each with what it prints. */
+function programsOf(library: Library): { program: string; output: string }[] {
+  const page = readFileSync(join(root, library.page), "utf8");
   const blocks = /```js run\n([\s\S]*?)```\n\n```text output\n([\s\S]*?)```/g;
   return [...page.matchAll(blocks)].map(([, program = "", output = ""]) => ({ program, output }));
 }
 
-test("every link of the package's pages leads to a file of the package", () => {
-  const home = join(project, "node_modules/quorate");
-  const below = readdirSync(join(home, "docs"), { recursive: true, encoding: "utf8" });
-  const inDocs = below.filter((name) => name.endsWith(".md")).map((name) => join("docs", name));
-  const pages = ["README.md", ...inDocs];
-  const links = pages.flatMap((page) =>
-    linksOf(page, readFileSync(join(home, page), "utf8")).map((to) => ({ page, to })),
-  );
-  assert.ok(links.filter(({ page }) => page === "README.md").length >= 3, JSON.stringify(links));
-  assert.deepEqual(
-    links.filter(({ to }) => !existsSync(join(home, to))),
-    [],
-  );
+for (const { name } of libraries) {
+  test(`every link of the pages of ${name} leads to a file of the package`, () => {
+    const home = join(project, "node_modules", name);
+    const below = readdirSync(join(home, "docs"), { recursive: true, encoding: "utf8" });
+    const inDocs = below.filter((one) => one.endsWith(".md")).map((one) => join("docs", one));
+    const pages = ["README.md", ...inDocs];
+    const links = pages.flatMap((page) =>
+      linksOf(page, readFileSync(join(home, page), "utf8")).map((to) => ({ page, to })),
+    );
+    assert.ok(links.some(({ page }) => page === "README.md"));
+    assert.deepEqual(
+      links.filter(({ to }) => !existsSync(join(home, to))),
+      [],
+    );
+  });
+}
+
+test("the pages have programs", () => {
+  assert.equal(programsOf(whole).length, 2);
+  assert.equal(programsOf(clientAlone).length, 1);
 });
 
-test("the page has programs", () => assert.equal(programs().length, 2));
-
-for (const [index, { program, output }] of programs().entries()) {
-  test(`program ${index + 1} of docs/guide/nodejs.md prints what the page shows`, async () => {
+for (const [index, { program, output }] of programsOf(whole).entries()) {
+  test(`program ${index + 1} of ${whole.page} prints what the page shows`, async () => {
     const file = join(project, `program-${index}.js`);
     writeFileSync(file, program);
     const { stdout, stderr } = await run(process.execPath, [file], { timeout: 120_000 });
     assert.equal(stdout, output, stderr);
   });
 }
+
+/** This Node, and the first one on PATH that is another. */
+async function nodes(): Promise<ReadonlyMap<string, string>> {
+  const found = new Map([[process.version, process.execPath]]);
+  for (const directory of (process.env["PATH"] ?? "").split(":")) {
+    const path = join(directory, "node");
+    if (found.size > 1 || !existsSync(path)) continue;
+    const { stdout } = await run(path, ["--version"]);
+    if (Number(/^v(\d+)/.exec(stdout)?.[1]) >= 20) found.set(stdout.trim(), path);
+  }
+  return found;
+}
+
+for (const [version, path] of await nodes()) {
+  test(`the program of ${clientAlone.page} prints what the page shows on Node ${version}`, async () => {
+    await using member = await startMember();
+    const [{ program, output }] = programsOf(clientAlone);
+    const file = join(project, `client-${version}.js`);
+    writeFileSync(file, program);
+    const env = { ...process.env, NODE_OPTIONS: "", ENDPOINT: member.endpoints[0] };
+    const { stdout, stderr } = await run(path, [file], { timeout: 120_000, env });
+    assert.equal(stdout, output, stderr);
+  });
+}
+
+test("the client's package depends on nothing, and takes less than a megabyte", () => {
+  assert.deepEqual(clientManifest.dependencies, {});
+  const home = join(project, "node_modules", clientAlone.name);
+  const bytes = readdirSync(home, { recursive: true, encoding: "utf8" })
+    .map((name) => statSync(join(home, name)))
+    .reduce((sum, stat) => sum + (stat.isFile() ? stat.size : 0), 0);
+  assert.ok(bytes > 100_000 && bytes < 1_000_000, `${bytes}`);
+});
 
 test("the package depends on what is pinned here, and on no package of this repository", () => {
   assert.ok("level" in manifest.dependencies);
@@ -103,6 +149,7 @@ import {
   type ErrorName, opPut, type RequestOp, type RunningMember, StartError, startMember,
   type WatchResponse,
 } from "quorate";
+import { type Client as ClientAlone, connect as connectAlone } from "@quorate/client";
 ${"./apiserver" in manifest.exports ? API_SERVER : ""}
 const member: RunningMember = await startMember({ flags: ["--name=a"] });
 const client: Client = connect({ endpoints: member.endpoints });
@@ -110,6 +157,7 @@ export async function last(): Promise<Change | undefined> {
   for await (const change of client.watch("k").changes()) return change;
   return undefined;
 }
+export const alone: ClientAlone = connectAlone({ endpoints: member.endpoints });
 const compare: readonly Compare[] = [compareVersion("k", "=", 0)];
 const success: readonly RequestOp[] = [opPut("k", "v")];
 await client.txn({ compare, success });

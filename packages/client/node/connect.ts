@@ -13,7 +13,7 @@ import {
   TEXTS,
   tlsContext,
 } from "@quorate/host";
-import { splitAddress } from "@quorate/rpc/node";
+import { splitAddress } from "@quorate/rpc/client";
 import { Client, type Credentials } from "../src/client.ts";
 import { type Endpoint, parseEndpoint } from "../src/endpoint.ts";
 import { Failover } from "../src/failover.ts";

@@ -12,7 +12,7 @@ import type {
   ClientLimits,
 } from "@quorate/rpc";
 import { DeadlineQueue } from "@quorate/rpc";
-import { Channel } from "@quorate/rpc/node";
+import { Channel } from "@quorate/rpc/client";
 import type { Endpoint } from "../src/endpoint.ts";
 import { type CallMetadata, type Link, LinkError, type LinkStream } from "../src/link.ts";
 import { CLOSED, EngineStream } from "./engine-stream.ts";

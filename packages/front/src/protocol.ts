@@ -190,10 +190,15 @@ export class SendWindow {
 export class ReceiveWindow {
   #owedBytes = 0;
 
+  /** Counts a message. */
+  count(sizeBytes: number): void {
+    this.#owedBytes += sizeBytes + MESSAGE_BYTES;
+  }
+
   /** Counts a message. @throws RingError if the other end should have stopped before */
   received(sizeBytes: number): void {
     if (this.#owedBytes > WINDOW_BYTES) throw new RingError("more messages than the window has");
-    this.#owedBytes += sizeBytes + MESSAGE_BYTES;
+    this.count(sizeBytes);
   }
 
   /** Bytes to report now, 0 for none. @param isAll also when they are few */

@@ -176,6 +176,24 @@ test("a lease that is not known may be granted while the log is read up to now, 
   assert.equal(asked, 2);
 });
 
+test("the next confirmation is asked for in the second half of one's time, not before", async () => {
+  const bench = await Bench.open();
+  bench.clock.advance(1000);
+  bench.grant(1n, 10);
+  await bench.lead();
+  let asked = 0;
+  bench.confirm = async () => void asked++;
+  const lease = bench.keeper.counted(1n)!;
+  for (const [ms, times] of [
+    [49, 0],
+    [1, 1],
+  ] as const) {
+    bench.clock.advance(ms);
+    assert.equal(bench.keeper.renewAgain(lease), true);
+    assert.equal(asked, times);
+  }
+});
+
 test("a look takes what was saved up, and doubles its rate from the first one that leaves some", async () => {
   const bench = await Bench.open();
   await bench.lead();

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SeededRandom } from "@quorate/host";
-import { fromLatin1, KeyValue, WatchResponse } from "@quorate/proto";
+import { fromLatin1, KeyValue, WatchCreateRequest_FilterType, WatchResponse } from "@quorate/proto";
 import { type Change, type KeyRange, keyRange } from "@quorate/store";
 import { ClientBudget } from "../src/watch/client-budget.ts";
 import { WatchEvent } from "../src/watch/event.ts";
@@ -12,6 +12,7 @@ import { Pass } from "../src/watch/pass.ts";
 import { RecentEvents } from "../src/watch/recent-events.ts";
 import { fragments, idField } from "../src/watch/responses.ts";
 import type { StreamWatcher } from "../src/watch/watch-stream.ts";
+import { checkPermission, mayTake, Watcher, type WatchRequest } from "../src/watch/watcher.ts";
 import { Crowd } from "../src/watch/watcher-group.ts";
 
 test("the budget of clients is one number for each and one for all, to the byte", () => {
@@ -228,4 +229,72 @@ test("a pass begins at its earliest watcher, offers to those who are in it, and 
   assert.equal(pass.size, 1);
   assert.equal(pass.offer(event, park), 0);
   assert.deepEqual([early.taken.length, parked.length], [1, 2]);
+});
+
+const REQUEST: WatchRequest = {
+  range: { single: true, key: "k" },
+  startRevision: 3,
+  filters: [],
+  prevKv: true,
+  fragment: true,
+  progressNotify: true,
+  costBytes: 77,
+};
+
+test("a watcher has what its client has set, and wants what its filters leave, from a revision on", () => {
+  const stream = {};
+  const { NOPUT, NODELETE } = WatchCreateRequest_FilterType;
+  const one = new Watcher(stream, 9, REQUEST, 5);
+  assert.deepEqual(
+    [one.stream, one.id, one.range, one.startRevision, one.prevKv, one.fragment, one.costBytes],
+    [stream, 9, REQUEST.range, 3, true, true, 77],
+  );
+  assert.deepEqual([one.nextRevision, one.progressDue], [5, true]);
+  const other = new Watcher(stream, 9, { ...REQUEST, progressNotify: false }, 5);
+  assert.equal(other.progressDue, undefined);
+  const event = (main: number, deleted: boolean) =>
+    new WatchEvent({ main, sub: 0, key: "k", record: new Uint8Array(1), deleted });
+  for (const [filters, wanted] of [
+    [[], [false, false, true, true]],
+    [[NOPUT], [false, false, false, true]],
+    [[NODELETE], [false, false, true, false]],
+    [
+      [NOPUT, NODELETE],
+      [false, false, false, false],
+    ],
+  ] as const) {
+    const watcher = new Watcher(stream, 9, { ...REQUEST, filters }, 5);
+    const found = [4, 5].flatMap((main) =>
+      [false, true].map((gone) => watcher.wants(event(main, gone))),
+    );
+    assert.deepEqual(found, wanted);
+    assert.equal(watcher.takesBothKinds, filters.length === 0);
+  }
+});
+
+test("a watch is looked up once for each change of permissions; one that was forbidden stays so", () => {
+  const watcher = new Watcher({}, 9, REQUEST, 5);
+  let asked = 0;
+  let reason: string | undefined;
+  const client = {
+    client: "c",
+    ready: () => undefined,
+    forbids: () => undefined,
+    revoked: (range: KeyRange) => {
+      assert.equal(range, REQUEST.range);
+      asked++;
+      return reason;
+    },
+  };
+  assert.equal(mayTake(watcher, client, 0), true);
+  assert.equal(asked, 0);
+  assert.equal(mayTake(watcher, client, 1), true);
+  assert.equal(mayTake(watcher, client, 1), true);
+  assert.equal(asked, 1);
+  reason = "no permission";
+  assert.equal(mayTake(watcher, client, 2), false);
+  reason = undefined;
+  assert.equal(mayTake(watcher, client, 2), false);
+  assert.equal(checkPermission(watcher, client, 3), false);
+  assert.deepEqual([watcher.forbidden, watcher.permissions], ["no permission", 3]);
 });
