@@ -26,6 +26,7 @@ export {
 } from "./src/go-format.ts";
 export { flagLines, helpText, shownDefault, usageOf } from "./src/help.ts";
 export {
+  badArguments,
   type ChildEnd,
   Exit,
   ExitCode,

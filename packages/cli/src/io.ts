@@ -100,6 +100,11 @@ export class Exit extends Error {
   }
 }
 
+/** The Exit of a command line that is wrong. */
+export function badArguments(message: string): Exit {
+  return new Exit(ExitCode.badArguments, message);
+}
+
 /**
  * The Exit of a command that a signal ends, with the exit code that shells report for the signal.
  */

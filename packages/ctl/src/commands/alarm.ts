@@ -1,13 +1,12 @@
 import type { Command, Invocation } from "@quorate/cli";
-import { Exit, ExitCode } from "@quorate/cli";
+import { badArguments } from "@quorate/cli";
 import type { AlarmMember } from "@quorate/proto";
 import { withClient } from "../connect/globals.ts";
 import { alarmForm } from "../printers/alarm-form.ts";
 import { printerOf } from "../printers/choose.ts";
 
 function refuseArguments({ args }: Invocation, name: string): void {
-  if (args.length > 0)
-    throw new Exit(ExitCode.badArguments, `alarm ${name} command accepts no arguments`);
+  if (args.length > 0) throw badArguments(`alarm ${name} command accepts no arguments`);
 }
 
 const listCommand: Command = {

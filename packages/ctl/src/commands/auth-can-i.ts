@@ -1,7 +1,7 @@
 /** `auth can-i`: whether a user may do something, and by which role. */
 
 import type { Command, Invocation } from "@quorate/cli";
-import { Exit, ExitCode } from "@quorate/cli";
+import { badArguments, Exit, ExitCode } from "@quorate/cli";
 import type { Client } from "@quorate/client";
 import { type ClientKit, withClient } from "../connect/globals.ts";
 import { permissionRange, rangeFlags, rangeText } from "../permissions/range-text.ts";
@@ -27,17 +27,16 @@ function readQuestion(invocation: Invocation, prefixEnd: ClientKit["build"]["pre
   const args = roles.length > 0 ? ["", ...invocation.args] : invocation.args;
   const [user, verb, key, ...rest] = args;
   if (user === undefined || verb === undefined || key === undefined || rest.length > 1) {
-    throw new Exit(
-      ExitCode.badArguments,
+    throw badArguments(
       "auth can-i command requires user name, operation (get, put, delete or watch) and key [endkey] as its argument",
     );
   }
   const operation = OPERATIONS.find((one) => one === verb);
   if (operation === undefined)
-    throw new Exit(ExitCode.badArguments, `unknown operation: ${verb} (get, put, delete or watch)`);
+    throw badArguments(`unknown operation: ${verb} (get, put, delete or watch)`);
   const { key: start, rangeEnd } = permissionRange(invocation, [key, ...rest], prefixEnd);
   if (operation === "put" && rangeEnd.length > 0)
-    throw new Exit(ExitCode.badArguments, "a put writes one key: give no range");
+    throw badArguments("a put writes one key: give no range");
   const range = keyRange(start, rangeEnd);
   const needs: Need[] = [{ ...range, access: accessOf(operation) }];
   if (flags.bool("prev-kv") && accessOf(operation) === "WRITE")

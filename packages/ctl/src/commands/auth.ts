@@ -1,5 +1,5 @@
 import type { Command, Invocation } from "@quorate/cli";
-import { Exit, ExitCode } from "@quorate/cli";
+import { badArguments } from "@quorate/cli";
 import type { Client } from "@quorate/client";
 import { withClient } from "../connect/globals.ts";
 import { printAnswer } from "../connect/one-call.ts";
@@ -8,8 +8,7 @@ import { printerOf } from "../printers/choose.ts";
 import { canICommand } from "./auth-can-i.ts";
 
 function refuseArguments({ args }: Invocation, name: string): void {
-  if (args.length > 0)
-    throw new Exit(ExitCode.badArguments, `auth ${name} command does not accept any arguments`);
+  if (args.length > 0) throw badArguments(`auth ${name} command does not accept any arguments`);
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { Command } from "@quorate/cli";
-import { Exit, ExitCode } from "@quorate/cli";
+import { badArguments, Exit, ExitCode } from "@quorate/cli";
 import { asExit } from "../connect/failed-call.ts";
 import { clientOf } from "../connect/globals.ts";
 import { saveSnapshot } from "./snapshot.ts";
@@ -49,20 +49,13 @@ roles are those of the base snapshot.`,
       const { args, flags, io } = invocation;
       const dir = plainPath(flags.string("to"));
       if (dir === "" || args.length > 0)
-        throw new Exit(
-          ExitCode.badArguments,
-          "backup run needs --to, a directory, and takes no arguments",
-        );
+        throw badArguments("backup run needs --to, a directory, and takes no arguments");
       for (const name of ["retain", "interval", "hash-interval"]) {
-        if (flags.durationMs(name) < 0)
-          throw new Exit(ExitCode.badArguments, `--${name} must not be negative`);
+        if (flags.durationMs(name) < 0) throw badArguments(`--${name} must not be negative`);
       }
       const [retainMs, intervalMs] = [flags.durationMs("retain"), flags.durationMs("interval")];
       if (retainMs > 0 && intervalMs === 0) {
-        throw new Exit(
-          ExitCode.badArguments,
-          "--retain needs periodic base snapshots: set --interval as well",
-        );
+        throw badArguments("--retain needs periodic base snapshots: set --interval as well");
       }
       const [{ Recorder }, { nodeClock, nodeDisk }] = await Promise.all([
         import("@quorate/backup/node"),

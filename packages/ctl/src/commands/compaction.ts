@@ -1,5 +1,5 @@
 import type { Command } from "@quorate/cli";
-import { Exit, ExitCode, parseBigInt64, toSafeNumber } from "@quorate/cli";
+import { badArguments, Exit, ExitCode, parseBigInt64, toSafeNumber } from "@quorate/cli";
 import { withClient } from "../connect/globals.ts";
 import { printerOf } from "../printers/choose.ts";
 
@@ -17,7 +17,7 @@ export const compactionCommand: Command = {
     const { args, flags, io } = invocation;
     const [text] = args;
     if (text === undefined || args.length > 1)
-      throw new Exit(ExitCode.badArguments, "compaction command needs 1 argument");
+      throw badArguments("compaction command needs 1 argument");
     let revision: bigint;
     try {
       revision = parseBigInt64(text, 10);

@@ -1,5 +1,5 @@
 import type { Command, CommandLine, Flags } from "@quorate/cli";
-import { Exit, ExitCode } from "@quorate/cli";
+import { badArguments } from "@quorate/cli";
 import type { DeleteOptions } from "@quorate/client";
 import { fromUtf8, quoteBytes } from "@quorate/proto";
 import { withClient } from "../connect/globals.ts";
@@ -36,8 +36,7 @@ export async function readDel({
 }: CommandLine): Promise<{ key: string; options: DeleteOptions }> {
   const [key, rangeEnd] = args;
   if (key === undefined || args.length > 2) {
-    throw new Exit(
-      ExitCode.badArguments,
+    throw badArguments(
       "del command needs one argument as key and an optional argument as range_end",
     );
   }

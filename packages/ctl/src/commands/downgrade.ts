@@ -1,5 +1,5 @@
 import type { Command, Invocation } from "@quorate/cli";
-import { Exit, ExitCode } from "@quorate/cli";
+import { badArguments } from "@quorate/cli";
 import { printAnswer } from "../connect/one-call.ts";
 import { downgradeForm } from "../printers/downgrade-form.ts";
 
@@ -13,9 +13,9 @@ async function ask(invocation: Invocation, action: Action, version: string): Pro
 
 /** The only argument. Throws Exit. */
 function targetVersion({ args }: Invocation): string {
-  if (args.length === 0) throw new Exit(ExitCode.badArguments, "TARGET_VERSION not provided");
-  if (args.length > 1) throw new Exit(ExitCode.badArguments, "too many arguments");
-  if (args[0] === "") throw new Exit(ExitCode.badArguments, "target version not provided");
+  if (args.length === 0) throw badArguments("TARGET_VERSION not provided");
+  if (args.length > 1) throw badArguments("too many arguments");
+  if (args[0] === "") throw badArguments("target version not provided");
   return args[0];
 }
 

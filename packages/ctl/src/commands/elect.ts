@@ -1,5 +1,5 @@
 import type { Command, Invocation } from "@quorate/cli";
-import { Exit, ExitCode } from "@quorate/cli";
+import { badArguments, Exit, ExitCode } from "@quorate/cli";
 import { KeyValue } from "@quorate/proto";
 import { withClient } from "../connect/globals.ts";
 import { printerOf } from "../printers/choose.ts";
@@ -53,16 +53,14 @@ With --listen and no proposal it prints the leader, and again after every change
     const { args, flags } = invocation;
     const [name, proposal] = args;
     if (name === undefined || args.length > 2) {
-      throw new Exit(
-        ExitCode.badArguments,
+      throw badArguments(
         "elect takes one election name argument and an optional proposal argument",
       );
     }
     const listens = flags.bool("listen");
     if (proposal === undefined && !listens)
-      throw new Exit(ExitCode.badArguments, "no proposal argument but -l not set");
-    if (proposal !== undefined && listens)
-      throw new Exit(ExitCode.badArguments, "proposal given but -l is set");
+      throw badArguments("no proposal argument but -l not set");
+    if (proposal !== undefined && listens) throw badArguments("proposal given but -l is set");
     if (proposal === undefined) await observe(invocation, name);
     else await stand(invocation, name, proposal);
   },

@@ -1,5 +1,5 @@
 import type { Command, CommandLine, Flags } from "@quorate/cli";
-import { Exit, ExitCode } from "@quorate/cli";
+import { badArguments, Exit, ExitCode } from "@quorate/cli";
 import type { Client, GetOptions } from "@quorate/client";
 import { fromUtf8, KVService, type RangeResponse } from "@quorate/proto";
 import { withClient } from "../connect/globals.ts";
@@ -72,8 +72,7 @@ export function readGet({ args, flags }: Pick<CommandLine, "args" | "flags">): {
 } {
   const [key, rangeEnd] = args;
   if (key === undefined)
-    throw new Exit(
-      ExitCode.badArguments,
+    throw badArguments(
       "get command needs one argument as key and an optional argument as range_end",
     );
   const prefix = flags.bool("prefix");
@@ -82,8 +81,7 @@ export function readGet({ args, flags }: Pick<CommandLine, "args" | "flags">): {
   const countOnly = flags.bool("count-only");
   checkRange(prefix, fromKey, rangeEnd);
   if (keysOnly && countOnly)
-    throw new Exit(
-      ExitCode.badArguments,
+    throw badArguments(
       "`--keys-only` and `--count-only` cannot be set at the same time, choose one",
     );
   const serializable = isSerializable(flags);
@@ -122,13 +120,9 @@ export function readGet({ args, flags }: Pick<CommandLine, "args" | "flags">): {
 /** Throws Exit where more than one of --prefix, --from-key and a range end is set. */
 export function checkRange(prefix: boolean, fromKey: boolean, rangeEnd: string | undefined): void {
   if (prefix && fromKey)
-    throw new Exit(
-      ExitCode.badArguments,
-      "`--prefix` and `--from-key` cannot be set at the same time, choose one",
-    );
+    throw badArguments("`--prefix` and `--from-key` cannot be set at the same time, choose one");
   if (rangeEnd !== undefined && (prefix || fromKey)) {
-    throw new Exit(
-      ExitCode.badArguments,
+    throw badArguments(
       "too many arguments, only accept one argument when `--prefix` or `--from-key` is set",
     );
   }
@@ -148,10 +142,10 @@ export const getCommand: Command = {
     const valueOnly = invocation.flags.bool("print-value-only");
     const printer = printerOf(invocation, { valueOnly });
     if (options.countOnly === true && printer.format !== "fields") {
-      throw new Exit(ExitCode.badArguments, "--count-only is only for `--write-out=fields`");
+      throw badArguments("--count-only is only for `--write-out=fields`");
     }
     if (valueOnly && printer.format !== "simple") {
-      throw new Exit(ExitCode.badArguments, "print-value-only is only for `--write-out=simple`");
+      throw badArguments("print-value-only is only for `--write-out=simple`");
     }
     printer.form(
       rangeForm,

@@ -1,5 +1,12 @@
 import type { Command, Invocation } from "@quorate/cli";
-import { Exit, ExitCode, parseBigInt64, toSafeNumber, untilStopped } from "@quorate/cli";
+import {
+  badArguments,
+  Exit,
+  ExitCode,
+  parseBigInt64,
+  toSafeNumber,
+  untilStopped,
+} from "@quorate/cli";
 import { withClient } from "../connect/globals.ts";
 import { printerOf } from "../printers/choose.ts";
 import { paddedHex } from "../printers/form.ts";
@@ -18,11 +25,11 @@ function onlyNumber(
   usage: string,
   describe: (reason: string) => string,
 ): bigint {
-  if (args.length !== 1) throw new Exit(ExitCode.badArguments, usage);
+  if (args.length !== 1) throw badArguments(usage);
   try {
     return parseBigInt64(args[0], base);
   } catch (error) {
-    throw new Exit(ExitCode.badArguments, describe((error as Error).message));
+    throw badArguments(describe((error as Error).message));
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Command } from "@quorate/cli";
-import { Exit, ExitCode, type Io } from "@quorate/cli";
+import { badArguments, Exit, ExitCode, type Io } from "@quorate/cli";
 import type { Client, LeaseEnd, Session } from "@quorate/client";
 import { type ClientKit, withClient } from "../connect/globals.ts";
 import { printerOf } from "../printers/choose.ts";
@@ -96,16 +96,9 @@ after --ttl.`,
     const { args, flags, io } = invocation;
     const [name, ...command] = args;
     if (name === undefined)
-      throw new Exit(
-        ExitCode.badArguments,
-        "lock takes a lock name argument and an optional command to execute",
-      );
+      throw badArguments("lock takes a lock name argument and an optional command to execute");
     const ttl = flags.int("ttl");
-    if (ttl <= 0)
-      throw new Exit(
-        ExitCode.badArguments,
-        `--ttl must be a number of seconds above 0, not ${ttl}`,
-      );
+    if (ttl <= 0) throw badArguments(`--ttl must be a number of seconds above 0, not ${ttl}`);
     const printer = printerOf(invocation);
     await withClient(invocation, (kit) =>
       withSession(kit, io, ttl, async (session, stop) => {

@@ -1,5 +1,5 @@
 import type { Command, Invocation } from "@quorate/cli";
-import { Exit, ExitCode, untilStopped } from "@quorate/cli";
+import { badArguments, untilStopped } from "@quorate/cli";
 import { clientOf, destinationAccess, withClient } from "../connect/globals.ts";
 
 /** Interval between reports of the number of mirrored keys. */
@@ -10,8 +10,7 @@ function destPrefix({ flags }: Invocation): string {
   const given = flags.string("dest-prefix");
   if (!flags.bool("no-dest-prefix")) return given === "" ? flags.string("prefix") : given;
   if (given === "") return "";
-  throw new Exit(
-    ExitCode.badArguments,
+  throw badArguments(
     "`--dest-prefix` and `--no-dest-prefix` cannot be set at the same time, choose one",
   );
 }
@@ -70,10 +69,9 @@ put and deleted there. Keys that only the destination has are not changed.`,
     const { args, flags, io } = invocation;
     const [destination] = args;
     if (destination === undefined || args.length > 1)
-      throw new Exit(ExitCode.badArguments, "make-mirror takes one destination argument");
+      throw badArguments("make-mirror takes one destination argument");
     const maxTxnOps = flags.int("max-txn-ops");
-    if (maxTxnOps < 1)
-      throw new Exit(ExitCode.badArguments, `--max-txn-ops must be 1 at least, not ${maxTxnOps}`);
+    if (maxTxnOps < 1) throw badArguments(`--max-txn-ops must be 1 at least, not ${maxTxnOps}`);
     const options = {
       prefix: flags.string("prefix"),
       destPrefix: destPrefix(invocation),

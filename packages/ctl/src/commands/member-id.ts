@@ -1,5 +1,5 @@
 /** Parses ids of members: hexadecimal, as they are printed. */
-import { Exit, ExitCode } from "@quorate/cli";
+import { badArguments } from "@quorate/cli";
 
 const UINT64_LIMIT = 1n << 64n;
 
@@ -13,10 +13,7 @@ export function parseMemberId(
     `bad member ID arg (${reason}), expecting ID in Hex`,
 ): bigint {
   const fail = (why: string): never => {
-    throw new Exit(
-      ExitCode.badArguments,
-      describe(`strconv.ParseUint: parsing ${JSON.stringify(text)}: ${why}`),
-    );
+    throw badArguments(describe(`strconv.ParseUint: parsing ${JSON.stringify(text)}: ${why}`));
   };
   if (!/^[0-9a-fA-F]+$/.test(text)) return fail("invalid syntax");
   const id = BigInt(`0x${text}`);

@@ -12,7 +12,7 @@
  */
 
 import type { Command, Invocation } from "@quorate/cli";
-import { Exit, ExitCode } from "@quorate/cli";
+import { badArguments, Exit, ExitCode } from "@quorate/cli";
 import type { Client } from "@quorate/client";
 import { defined, idToHex, type Member } from "@quorate/proto";
 import { withClient } from "../connect/globals.ts";
@@ -65,8 +65,7 @@ function isOld(member: Member, old: string): boolean {
 function newName({ invocation, old }: Replacement, members: readonly Member[]): string {
   const given = invocation.flags.string("name");
   if (members.some((member) => member.name === given && given !== "")) {
-    throw new Exit(
-      ExitCode.badArguments,
+    throw badArguments(
       `a member is named ${JSON.stringify(given)} already; choose another --name for the new one`,
     );
   }
@@ -101,18 +100,14 @@ async function step(replacement: Replacement): Promise<{ done: boolean; waitsFor
   const old = members.find((member) => isOld(member, oldText));
   const added = members.find((member) => member.peerURLs.includes(newUrl));
   if (added !== undefined && added.ID === old?.ID) {
-    throw new Exit(
-      ExitCode.badArguments,
+    throw badArguments(
       `${newUrl} is the peer URL of ${oldText} itself: the new member runs beside the old one until it has caught up, so it needs ` +
         "another URL (another port will do)",
     );
   }
   if (added === undefined) {
     if (old === undefined)
-      throw new Exit(
-        ExitCode.badArguments,
-        `no member has the id or name ${JSON.stringify(oldText)}`,
-      );
+      throw badArguments(`no member has the id or name ${JSON.stringify(oldText)}`);
     const name = newName(replacement, members);
     const added = await client.memberAdd([newUrl], { isLearner: true });
     const member = defined(added.member, "the added member");
@@ -203,8 +198,7 @@ The command can be interrupted at any point; run again, it continues from the cl
   async run(invocation) {
     const { args, flags, io } = invocation;
     if (args.length !== 2)
-      throw new Exit(
-        ExitCode.badArguments,
+      throw badArguments(
         "member replace needs the old member's id or name and the new member's peer URL",
       );
     const [old, newUrl] = args as [string, string];

@@ -1,5 +1,5 @@
 import type { Command, Invocation } from "@quorate/cli";
-import { Exit, ExitCode } from "@quorate/cli";
+import { badArguments } from "@quorate/cli";
 import { withClient } from "../connect/globals.ts";
 import { peerUrl } from "../connect/peer-url.ts";
 import { printerOf } from "../printers/choose.ts";
@@ -19,7 +19,7 @@ import { printVariables } from "./member-variables.ts";
 /** The peer URLs of --peer-urls. Throws Exit if it is missing or malformed. */
 function peerUrls({ flags }: Invocation): string[] {
   const text = flags.string("peer-urls");
-  if (text === "") throw new Exit(ExitCode.badArguments, "member peer urls not provided");
+  if (text === "") throw badArguments("member peer urls not provided");
   const urls = text.split(",");
   for (const url of urls) peerUrl(url);
   return urls;
@@ -27,7 +27,7 @@ function peerUrls({ flags }: Invocation): string[] {
 
 /** The only argument, a member's id. Throws Exit. */
 function memberId({ args }: Invocation): bigint {
-  if (args.length !== 1) throw new Exit(ExitCode.badArguments, "member ID is not provided");
+  if (args.length !== 1) throw badArguments("member ID is not provided");
   return parseMemberId(args[0]);
 }
 
@@ -52,12 +52,12 @@ name or none yet, it was added before; it is printed again, with exit code 0.`,
   },
   async run(invocation) {
     const { args, flags, io } = invocation;
-    if (args.length < 1) throw new Exit(ExitCode.badArguments, "member name not provided");
+    if (args.length < 1) throw badArguments("member name not provided");
     if (args.length > 1) {
       const hints = args
         .filter((one) => /^http/i.test(one))
         .map((one) => `, did you mean --peer-urls=${one}`);
-      throw new Exit(ExitCode.badArguments, `too many arguments${hints.join("")}`);
+      throw badArguments(`too many arguments${hints.join("")}`);
     }
     const urls = peerUrls(invocation);
     const printer = printerOf(invocation);

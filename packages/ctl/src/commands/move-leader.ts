@@ -1,5 +1,5 @@
 import type { Command, Invocation } from "@quorate/cli";
-import { Exit, ExitCode } from "@quorate/cli";
+import { badArguments } from "@quorate/cli";
 import { endpointsOf, withClient } from "../connect/globals.ts";
 import { printerOf } from "../printers/choose.ts";
 import { moveLeaderForm } from "../printers/member-forms.ts";
@@ -14,7 +14,7 @@ async function leaderAmong(invocation: Invocation): Promise<{ endpoint: string; 
     );
     if (leader !== 0n && leader === header?.memberId) return { endpoint, leader };
   }
-  throw new Exit(ExitCode.badArguments, `no leader endpoint given at [${endpoints.join(" ")}]`);
+  throw badArguments(`no leader endpoint given at [${endpoints.join(" ")}]`);
 }
 
 export const moveLeaderCommand: Command = {
@@ -22,8 +22,7 @@ export const moveLeaderCommand: Command = {
   short: "Transfers leadership to another member",
   async run(invocation) {
     const { args } = invocation;
-    if (args.length !== 1)
-      throw new Exit(ExitCode.badArguments, "move-leader command needs 1 argument");
+    if (args.length !== 1) throw badArguments("move-leader command needs 1 argument");
     const target = parseMemberId(args[0], (reason) => reason);
     const printer = printerOf(invocation);
     const { endpoint, leader } = await leaderAmong(invocation);

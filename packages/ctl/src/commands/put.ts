@@ -1,5 +1,5 @@
 import type { Command, CommandLine } from "@quorate/cli";
-import { Exit, ExitCode, type Flags, parseBigInt64, readAll } from "@quorate/cli";
+import { badArguments, type Flags, parseBigInt64, readAll } from "@quorate/cli";
 import type { PutOptions } from "@quorate/client";
 import { withClient } from "../connect/globals.ts";
 import { printerOf } from "../printers/choose.ts";
@@ -24,26 +24,20 @@ export async function readPut({
   io,
 }: CommandLine): Promise<{ key: string; value: string | Uint8Array; options: PutOptions }> {
   const [key] = args;
-  if (key === undefined) throw new Exit(ExitCode.badArguments, USAGE);
+  if (key === undefined) throw badArguments(USAGE);
   const ignoreValue = flags.bool("ignore-value");
   if (ignoreValue && args.length > 1)
-    throw new Exit(
-      ExitCode.badArguments,
-      "put command needs only 1 argument when 'ignore-value' is set",
-    );
+    throw badArguments("put command needs only 1 argument when 'ignore-value' is set");
   let value: string | Uint8Array = "";
   if (!ignoreValue) {
     value = args[1] ?? (await readAll(io));
-    if (args.length < 2 && value.length === 0) throw new Exit(ExitCode.badArguments, USAGE);
+    if (args.length < 2 && value.length === 0) throw badArguments(USAGE);
   }
   let lease: bigint;
   try {
     lease = parseBigInt64(flags.string("lease"), 16);
   } catch (error) {
-    throw new Exit(
-      ExitCode.badArguments,
-      `bad lease ID (${(error as Error).message}), expecting ID in Hex`,
-    );
+    throw badArguments(`bad lease ID (${(error as Error).message}), expecting ID in Hex`);
   }
   return {
     key,

@@ -1,5 +1,5 @@
 import type { Command } from "@quorate/cli";
-import { Exit, ExitCode } from "@quorate/cli";
+import { badArguments } from "@quorate/cli";
 import { authpb, fromUtf8 } from "@quorate/proto";
 import { withClient } from "../connect/globals.ts";
 import { onlyArgument, printAnswer } from "../connect/one-call.ts";
@@ -49,8 +49,7 @@ const listCommand: Command = {
   use: "list",
   short: "Lists all roles",
   async run(invocation) {
-    if (invocation.args.length > 0)
-      throw new Exit(ExitCode.badArguments, "role list command requires no arguments");
+    if (invocation.args.length > 0) throw badArguments("role list command requires no arguments");
     await printAnswer(invocation, roleListForm, (client) => client.auth.roleList());
   },
 };
@@ -67,14 +66,12 @@ const grantCommand: Command = {
   async run(invocation) {
     const [role, kind, ...range] = invocation.args;
     if (role === undefined || kind === undefined || range.length === 0) {
-      throw new Exit(
-        ExitCode.badArguments,
+      throw badArguments(
         "role grant command requires role name, permission type, and key [endkey] as its argument",
       );
     }
     const permType = permissionTypes.get(kind.toUpperCase());
-    if (permType === undefined)
-      throw new Exit(ExitCode.badArguments, `invalid permission type: ${kind}`);
+    if (permType === undefined) throw badArguments(`invalid permission type: ${kind}`);
     const printer = printerOf(invocation);
     await withClient(invocation, async ({ client, build: { prefixEnd } }) => {
       const granted = permissionRange(invocation, range, prefixEnd);
@@ -93,8 +90,7 @@ const revokeCommand: Command = {
   async run(invocation) {
     const [role, ...range] = invocation.args;
     if (role === undefined || range.length === 0) {
-      throw new Exit(
-        ExitCode.badArguments,
+      throw badArguments(
         "role revoke-permission command requires role name and key [endkey] as its argument",
       );
     }

@@ -1,5 +1,5 @@
 import type { Command } from "@quorate/cli";
-import { Exit, ExitCode, type Io, Progress } from "@quorate/cli";
+import { badArguments, Exit, ExitCode, type Io, Progress } from "@quorate/cli";
 import type { Client } from "@quorate/client";
 import { asExit } from "../connect/failed-call.ts";
 import { clientOf, endpointsOf } from "../connect/globals.ts";
@@ -76,7 +76,7 @@ The file appears once it is complete and durable; until then its name is <filena
     const { args, flags, io } = invocation;
     const [path] = args;
     if (path === undefined || args.length > 1)
-      throw new Exit(ExitCode.badArguments, "snapshot save expects one argument <filename>");
+      throw badArguments("snapshot save expects one argument <filename>");
     const endpoints = await endpointsOf(invocation);
     if (endpoints.length !== 1) {
       throw new Exit(

@@ -5,6 +5,7 @@
 
 import type { Command } from "@quorate/cli";
 import {
+  badArguments,
   Exit,
   ExitCode,
   FlagError,
@@ -175,8 +176,7 @@ version, value and lease, operators =, !=, < and >.
   },
   async run(invocation) {
     const { args, flags, io } = invocation;
-    if (args.length > 0)
-      throw new Exit(ExitCode.badArguments, "txn command does not accept argument");
+    if (args.length > 0) throw badArguments("txn command does not accept argument");
     const printer = printerOf(invocation);
     const lines = new LineReader(io.stdin);
     const say = (prompt: string): void => {

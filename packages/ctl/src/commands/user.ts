@@ -1,5 +1,5 @@
 import type { Command, Invocation } from "@quorate/cli";
-import { Exit, ExitCode, type Io, readAll } from "@quorate/cli";
+import { badArguments, type Io, readAll } from "@quorate/cli";
 import { withClient } from "../connect/globals.ts";
 import { onlyArgument, printAnswer } from "../connect/one-call.ts";
 import {
@@ -31,9 +31,9 @@ async function newPassword({ flags, io }: Invocation, user: string): Promise<str
       )?.[0] ?? ""
     );
   const first = await ask(io, `Password of ${user}: `);
-  if (first === "") throw new Exit(ExitCode.badArguments, "empty password");
+  if (first === "") throw badArguments("empty password");
   if ((await ask(io, `Type password of ${user} again for confirmation: `)) !== first) {
-    throw new Exit(ExitCode.badArguments, "given passwords are different");
+    throw badArguments("given passwords are different");
   }
   return first;
 }
@@ -42,7 +42,7 @@ async function ask(io: Io, prompt: string): Promise<string> {
   try {
     return await io.askPassword(prompt);
   } catch (error) {
-    throw new Exit(ExitCode.badArguments, `failed to ask password: ${(error as Error).message}`);
+    throw badArguments(`failed to ask password: ${(error as Error).message}`);
   }
 }
 
@@ -60,7 +60,7 @@ async function newUser(
   if (given !== "") return { name: text, password: given };
   const colon = text.indexOf(":");
   if (colon < 0) return { name: text, password: await newPassword(invocation, text) };
-  if (colon === 0) throw new Exit(ExitCode.badArguments, "empty user name is not allowed");
+  if (colon === 0) throw badArguments("empty user name is not allowed");
   return { name: text.slice(0, colon), password: text.slice(colon + 1) };
 }
 
@@ -123,8 +123,7 @@ const listCommand: Command = {
   use: "list",
   short: "Lists all users",
   async run(invocation) {
-    if (invocation.args.length > 0)
-      throw new Exit(ExitCode.badArguments, "user list command requires no arguments");
+    if (invocation.args.length > 0) throw badArguments("user list command requires no arguments");
     await printAnswer(invocation, userListForm, (client) => client.auth.userList());
   },
 };
@@ -147,8 +146,7 @@ const passwordCommand: Command = {
 /** User and role. Throws Exit. */
 function userAndRole({ args }: Invocation, usage: string): readonly [user: string, role: string] {
   const [user, role] = args;
-  if (user === undefined || role === undefined || args.length > 2)
-    throw new Exit(ExitCode.badArguments, usage);
+  if (user === undefined || role === undefined || args.length > 2) throw badArguments(usage);
   return [user, role];
 }
 

@@ -3,6 +3,7 @@
  */
 
 import {
+  badArguments,
   Exit,
   ExitCode,
   FlagError,
@@ -138,7 +139,7 @@ export async function watchPlan(
   try {
     watch = openWatch(client, io, plan, flags);
   } catch (error) {
-    throw new Exit(ExitCode.badArguments, (error as Error).message);
+    throw badArguments((error as Error).message);
   }
   await untilStopped(
     io,
@@ -210,7 +211,7 @@ function readLine(
       },
     });
   } catch (error) {
-    if (error instanceof FlagError) throw new Exit(ExitCode.badArguments, error.message);
+    if (error instanceof FlagError) throw badArguments(error.message);
     throw error;
   }
   return { plan: planWatch(args, dash, variables), flags };

@@ -1,6 +1,7 @@
 /** quoratectl's global flags, and the client that they configure. */
 
 import {
+  badArguments,
   Exit,
   ExitCode,
   type Flags,
@@ -198,12 +199,11 @@ export async function clientOf(
   } catch (error) {
     const { message } = error as Error;
     if (/key values mismatch/.test(message)) {
-      throw new Exit(
-        ExitCode.badArguments,
+      throw badArguments(
         `${flags.string("key")} is not the key of the certificate in ${flags.string("cert")}: use a certificate with its own key`,
       );
     }
-    throw new Exit(ExitCode.badArguments, message);
+    throw badArguments(message);
   }
 }
 
@@ -230,16 +230,15 @@ function tlsFiles(
     try {
       return io.readFile(path);
     } catch (error) {
-      throw new Exit(ExitCode.badArguments, `open ${path}: ${(error as Error).message}`);
+      throw badArguments(`open ${path}: ${(error as Error).message}`);
     }
   };
   for (const name of [`${prefix}cert`, `${prefix}key`, `${prefix}cacert`]) {
     if (flags.isSet(name) && flags.string(name) === "")
-      throw new Exit(ExitCode.badArguments, `empty string is passed to --${name} option`);
+      throw badArguments(`empty string is passed to --${name} option`);
   }
   if ((flags.string(`${prefix}cert`) === "") !== (flags.string(`${prefix}key`) === "")) {
-    throw new Exit(
-      ExitCode.badArguments,
+    throw badArguments(
       `KeyFile and CertFile must both be present[key: ${flags.string(`${prefix}key`)}, cert: ${flags.string(`${prefix}cert`)}]`,
     );
   }
@@ -301,7 +300,7 @@ async function userOf(
   const file = prefix === "" ? flags.string("password-file") : "";
   if (file !== "") {
     if (password !== "" || user.includes(":"))
-      throw new Exit(ExitCode.badArguments, "--password-file is set, and a password too");
+      throw badArguments("--password-file is set, and a password too");
     const read = passwordFile(file, io);
     return {
       name: user,
@@ -385,7 +384,7 @@ export function passwordFile(path: string, io: Io): () => string {
   try {
     last = read(path, io);
   } catch (error) {
-    throw new Exit(ExitCode.badArguments, problem(error));
+    throw badArguments(problem(error));
   }
   return () => {
     try {

@@ -1,7 +1,7 @@
 /** Helpers of commands that make one call and print its response. */
 
 import type { Invocation } from "@quorate/cli";
-import { Exit, ExitCode } from "@quorate/cli";
+import { badArguments } from "@quorate/cli";
 import type { Client } from "@quorate/client";
 import type { ResponseHeader } from "@quorate/proto";
 import { printerOf } from "../printers/choose.ts";
@@ -10,7 +10,7 @@ import { withClient } from "./globals.ts";
 
 /** The only argument. Throws Exit with `usage` if there is not exactly one. */
 export function onlyArgument({ args }: Invocation, usage: string): string {
-  if (args.length !== 1) throw new Exit(ExitCode.badArguments, usage);
+  if (args.length !== 1) throw badArguments(usage);
   return args[0];
 }
 

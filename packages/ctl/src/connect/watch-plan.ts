@@ -3,7 +3,7 @@
  * to run.
  */
 import type { Flags } from "@quorate/cli";
-import { Exit, ExitCode, type Io } from "@quorate/cli";
+import { badArguments, type Io } from "@quorate/cli";
 
 export const watchFlags: Flags = {
   interactive: {
@@ -37,8 +37,7 @@ export function watchVariables({ env }: Io): WatchVariables {
   const key = env["ETCDCTL_WATCH_KEY"] ?? "";
   const rangeEnd = env["ETCDCTL_WATCH_RANGE_END"] ?? "";
   if (key === "" && rangeEnd !== "") {
-    throw new Exit(
-      ExitCode.badArguments,
+    throw badArguments(
       `ETCDCTL_WATCH_KEY is empty but got ETCDCTL_WATCH_RANGE_END=${JSON.stringify(rangeEnd)}`,
     );
   }
@@ -65,22 +64,16 @@ export function planWatch(
   const exec = dash === undefined ? [] : args.slice(dash);
   const keys = args.slice(0, dash);
   if (dash !== undefined && exec.length === 0) {
-    throw new Exit(
-      ExitCode.badArguments,
-      "bad number of arguments (found separator --, but no commands)",
-    );
+    throw badArguments("bad number of arguments (found separator --, but no commands)");
   }
   if (variables.key !== "" && keys.length > 0) {
-    throw new Exit(
-      ExitCode.badArguments,
-      "bad number of arguments (found conflicting environment key)",
-    );
+    throw badArguments("bad number of arguments (found conflicting environment key)");
   }
   const [key, rangeEnd] =
     variables.key === ""
       ? keys
       : [variables.key, variables.rangeEnd === "" ? undefined : variables.rangeEnd];
-  if (key === undefined) throw new Exit(ExitCode.badArguments, "bad number of arguments");
+  if (key === undefined) throw badArguments("bad number of arguments");
   // As in etcdctl, a third key discards the second.
   return { key, rangeEnd: keys.length > 2 ? undefined : rangeEnd, exec };
 }

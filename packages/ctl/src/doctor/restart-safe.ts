@@ -3,7 +3,7 @@
  * the voters that works while it is down. Unlike the findings, this is about the next minute only.
  */
 
-import { Exit, ExitCode, goJson, type Io } from "@quorate/cli";
+import { badArguments, Exit, ExitCode, goJson, type Io } from "@quorate/cli";
 import { idToHex } from "@quorate/proto";
 import { refusedLogin } from "../observe/login.ts";
 import { type ClusterView, type MemberView, membersOf } from "./view.ts";
@@ -61,8 +61,7 @@ export function answerRestart(io: Io, view: ClusterView, name: string, isJson: b
   const reasons = reasonsAgainstRestart(view, name);
   if (reasons === undefined) {
     const names = membersOf(view.members).map(({ label }) => label);
-    throw new Exit(
-      ExitCode.badArguments,
+    throw badArguments(
       `no member is named ${JSON.stringify(name)}; there are: ${names.join(", ")}`,
     );
   }

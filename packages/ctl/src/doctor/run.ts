@@ -3,7 +3,7 @@
 import { X509Certificate } from "node:crypto";
 import { closeSync, fdatasyncSync, mkdtempSync, openSync, rmSync, writeSync } from "node:fs";
 import { join } from "node:path";
-import { Exit, ExitCode, type Invocation, type Io, paintFor } from "@quorate/cli";
+import { badArguments, Exit, ExitCode, type Invocation, type Io, paintFor } from "@quorate/cli";
 import { pemBlocks } from "@quorate/host";
 import { accessOf, endpointsOf } from "../connect/globals.ts";
 import { memberTimeoutMs } from "../observe/flags.ts";
@@ -19,7 +19,7 @@ import type { ClusterView, DiskProbe, FileCertificate, MemberView } from "./view
 /** Throws Exit with code 1 if there are findings, or if --restart-safe is answered with no. */
 export async function runDoctor(invocation: Invocation): Promise<void> {
   const { args, flags, io } = invocation;
-  if (args.length > 0) throw new Exit(ExitCode.badArguments, "doctor command accepts no arguments");
+  if (args.length > 0) throw badArguments("doctor command accepts no arguments");
   const form = flags.string("write-out");
   if (form !== "simple" && form !== "table" && form !== "json")
     throw new Exit(
@@ -100,8 +100,7 @@ function fileCertificates(io: Io, flag: string, path: string): FileCertificate[]
         },
       ];
     } catch (error) {
-      throw new Exit(
-        ExitCode.badArguments,
+      throw badArguments(
         `${flag} ${path} contains an unreadable certificate: ${(error as Error).message}`,
       );
     }
@@ -113,7 +112,7 @@ function probeOf(io: Io, path: string): DiskProbe | undefined {
   try {
     return probeDisk(path, () => io.nowNs());
   } catch (error) {
-    throw new Exit(ExitCode.badArguments, `--probe-dir ${path}: ${(error as Error).message}`);
+    throw badArguments(`--probe-dir ${path}: ${(error as Error).message}`);
   }
 }
 

@@ -1,6 +1,13 @@
 /** quorateutl dump-db: the contents of a store, in the format of etcd-dump-db. */
 import { BoltDamageError, scanLeaves } from "@quorate/bolt";
-import { Exit, ExitCode, type Invocation, parseBigInt64, toSafeNumber } from "@quorate/cli";
+import {
+  badArguments,
+  Exit,
+  ExitCode,
+  type Invocation,
+  parseBigInt64,
+  toSafeNumber,
+} from "@quorate/cli";
 import { nodeDisk } from "@quorate/host/node";
 import {
   authpb,
@@ -46,8 +53,7 @@ function withSource(
 
 function checkArguments({ args }: Invocation, count: number): void {
   if (args.length === count) return;
-  throw new Exit(
-    ExitCode.badArguments,
+  throw badArguments(
     `Must provide ${count} argument${count === 1 ? "" : "s"} (got [${args.join(" ")}])`,
   );
 }
@@ -145,7 +151,7 @@ function startRevision(text: string): number {
   try {
     return toSafeNumber(parseBigInt64(text, 10));
   } catch (error) {
-    throw new Exit(ExitCode.badArguments, (error as Error).message);
+    throw badArguments((error as Error).message);
   }
 }
 

@@ -2,7 +2,7 @@
 
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { once } from "node:events";
-import { Exit, ExitCode, type Invocation, LineReader } from "@quorate/cli";
+import { badArguments, Exit, ExitCode, type Invocation, LineReader } from "@quorate/cli";
 import type { Disk } from "@quorate/host";
 import { nodeDisk } from "@quorate/host/node";
 import { defined, idToHex, raftpb, walpb } from "@quorate/proto";
@@ -38,10 +38,7 @@ export function runDumpLogs(invocation: Invocation): Promise<void> {
 function maxValueBytes({ flags }: Invocation): number {
   const maxBytes = flags.int("max-value-bytes");
   if (maxBytes < 0)
-    throw new Exit(
-      ExitCode.badArguments,
-      `--max-value-bytes must not be negative, and is ${maxBytes}`,
-    );
+    throw badArguments(`--max-value-bytes must not be negative, and is ${maxBytes}`);
   return maxBytes === 0 ? Number.POSITIVE_INFINITY : maxBytes;
 }
 
@@ -49,10 +46,7 @@ function dumpRaw(invocation: Invocation, dir: string, out: LineOutput): void {
   const { flags } = invocation;
   const maxBytes = maxValueBytes(invocation);
   if (flags.string("entry-type") !== DEFAULT_TYPES || flags.string("stream-decoder") !== "") {
-    throw new Exit(
-      ExitCode.badArguments,
-      "--entry-type and --stream-decoder are not supported with --raw",
-    );
+    throw badArguments("--entry-type and --stream-decoder are not supported with --raw");
   }
   for (const line of rawLines(nodeDisk, dir, flags.int("start-index"), maxBytes)) out.write(line);
 }
@@ -112,18 +106,12 @@ function kindsOf(text: string, warn: (warning: string) => void): EntryType[] {
 /** Reads from the start that the flags select, and prints that start. */
 function contentFrom({ flags }: Invocation, dir: string, out: LineOutput): LogContent {
   if (flags.isSet("start-index") && flags.isSet("start-snap")) {
-    throw new Exit(
-      ExitCode.badArguments,
-      "--start-index and --start-snap cannot be set at the same time, choose one",
-    );
+    throw badArguments("--start-index and --start-snap cannot be set at the same time, choose one");
   }
   if (flags.isSet("start-index")) {
     const startIndex = flags.int("start-index");
     if (startIndex < 0)
-      throw new Exit(
-        ExitCode.badArguments,
-        `--start-index must not be negative, and is ${startIndex}`,
-      );
+      throw badArguments(`--start-index must not be negative, and is ${startIndex}`);
     out.write(`Start dumping log entries from index ${startIndex}.\n`);
     return readLog(nodeDisk, dir, Math.max(0, startIndex - 1));
   }
@@ -139,8 +127,7 @@ function contentFrom({ flags }: Invocation, dir: string, out: LineOutput): LogCo
 function namedSnapshot(name: string): { term: number; index: number } {
   const found = parseSnapshotName(name.endsWith(".snap") ? name : `${name}.snap`);
   if (found === undefined) {
-    throw new Exit(
-      ExitCode.badArguments,
+    throw badArguments(
       `--start-snap is the name of a file in member/snap, such as 0000000000000002-0000000000002711.snap, and is ${JSON.stringify(name)}`,
     );
   }

@@ -3,7 +3,7 @@
  * files whenever it is opened.
  */
 
-import { Exit, ExitCode } from "@quorate/cli";
+import { badArguments, Exit, ExitCode } from "@quorate/cli";
 import { DiskError, damagedLogSteps, parentOf, trimEndOf } from "@quorate/host";
 import { levelKeyspaces, nodeDisk } from "@quorate/host/node";
 import { idToHex } from "@quorate/proto";
@@ -14,7 +14,7 @@ import { memberOf, WalDamageError, WalError } from "@quorate/wal";
 export function directoryArgument(args: readonly string[], command: string): string {
   const [dir] = args;
   if (dir === undefined || args.length > 1)
-    throw new Exit(ExitCode.badArguments, `${command} needs one argument, a directory`);
+    throw badArguments(`${command} needs one argument, a directory`);
   if (nodeDisk.stat(dir)?.kind !== "directory")
     throw new Exit(ExitCode.error, `${dir} is not a directory`);
   return plainPath(dir);

@@ -1,6 +1,6 @@
 /** Flags of the commands that examine every member. */
 import type { Flags, FlagValues } from "@quorate/cli";
-import { Exit, ExitCode } from "@quorate/cli";
+import { badArguments } from "@quorate/cli";
 
 /** @param defaultText default timeout per member */
 export function memberTimeoutFlag(defaultText: string): Flags {
@@ -28,6 +28,6 @@ export function memberTimeoutMs(flags: FlagValues): number {
       ? "command-timeout"
       : "member-timeout";
   const timeoutMs = flags.durationMs(name);
-  if (!(timeoutMs > 0)) throw new Exit(ExitCode.badArguments, `--${name} must be more than 0`);
+  if (!(timeoutMs > 0)) throw badArguments(`--${name} must be more than 0`);
   return timeoutMs;
 }

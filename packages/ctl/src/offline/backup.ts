@@ -9,7 +9,15 @@ import {
 } from "@quorate/backup";
 import { BoltDamageError } from "@quorate/bolt";
 import type { Command, Invocation } from "@quorate/cli";
-import { drawTable, Exit, ExitCode, goJson, humanBytes, Progress } from "@quorate/cli";
+import {
+  badArguments,
+  drawTable,
+  Exit,
+  ExitCode,
+  goJson,
+  humanBytes,
+  Progress,
+} from "@quorate/cli";
 import { escapeControls } from "@quorate/host";
 import { levelKeyspaces, nodeDisk } from "@quorate/host/node";
 import { raftpb } from "@quorate/proto";
@@ -173,8 +181,7 @@ function pointOf(
     return { chain: chainFor(catalog, Number(at)), point: { revision: Number(at) } };
   const timeMs = Date.parse(at);
   if (Number.isNaN(timeMs) || !/^\d{4}-\d\d-\d\d/.test(at)) {
-    throw new Exit(
-      ExitCode.badArguments,
+    throw badArguments(
       `--at must be a revision or a time such as 2026-01-31T12:00:00Z, and is ${JSON.stringify(at)}`,
     );
   }

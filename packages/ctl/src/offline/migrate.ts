@@ -5,14 +5,14 @@
  */
 
 import type { Command } from "@quorate/cli";
-import { Exit, ExitCode } from "@quorate/cli";
+import { badArguments, Exit, ExitCode } from "@quorate/cli";
 import { apiVersion } from "../connect/versions.ts";
 import { plainPath, reportingErrors, storeDirectory } from "../files/data-dir.ts";
 
 /** A release "X.Y", checked as etcdutl does, with its texts. Throws Exit. */
 function releaseOf(text: string): string {
   const refuse = (message: string): never => {
-    throw new Exit(ExitCode.badArguments, message);
+    throw badArguments(message);
   };
   if (text.split(".").length !== 2)
     refuse(`wrong target version format, expected "X.Y", got ${JSON.stringify(text)}`);

@@ -3,7 +3,7 @@
  */
 import { makeMember, type NewMember } from "@quorate/backup";
 import type { Flags, FlagValues } from "@quorate/cli";
-import { Exit, ExitCode, type Io, Progress } from "@quorate/cli";
+import { badArguments, type Io, Progress } from "@quorate/cli";
 import { levelKeyspaces, nodeClock, nodeDisk } from "@quorate/host/node";
 import { idToHex } from "@quorate/proto";
 import { clusterId, Store } from "@quorate/store";
@@ -30,12 +30,9 @@ export const restoreFlags: Flags = {
 export function bumpRevisionOf(flags: FlagValues): number {
   const bumpRevision = flags.int("bump-revision");
   if (bumpRevision < 0)
-    throw new Exit(
-      ExitCode.badArguments,
-      `--bump-revision must not be negative, and is ${bumpRevision}`,
-    );
+    throw badArguments(`--bump-revision must not be negative, and is ${bumpRevision}`);
   if (bumpRevision > 0 !== flags.bool("mark-compacted")) {
-    throw new Exit(ExitCode.badArguments, "--mark-compacted required if --revision-bump > 0");
+    throw badArguments("--mark-compacted required if --revision-bump > 0");
   }
   return bumpRevision;
 }

@@ -1,6 +1,6 @@
 import { BoltDamageError } from "@quorate/bolt";
 import type { Command, Invocation } from "@quorate/cli";
-import { Exit, ExitCode, humanBytes, Progress } from "@quorate/cli";
+import { badArguments, Exit, ExitCode, humanBytes, Progress } from "@quorate/cli";
 import { levelKeyspaces, nodeDisk } from "@quorate/host/node";
 import { defined } from "@quorate/proto";
 import {
@@ -22,7 +22,7 @@ import { bumpRevisionOf, restoreFlags, restoreMember } from "./restore.ts";
 function fileArgument(args: readonly string[], command: string, verb: string): string {
   const [path] = args;
   if (path === undefined || args.length > 1)
-    throw new Exit(ExitCode.badArguments, `${command} requires exactly one argument`);
+    throw badArguments(`${command} requires exactly one argument`);
   const kind = nodeDisk.stat(path)?.kind;
   if (kind !== "file")
     throw new Exit(
@@ -113,10 +113,7 @@ has all that it applied in its store. Of several members take the one with the h
   run: async ({ args, io }) => {
     const [dataDir, path] = args;
     if (dataDir === undefined || path === undefined || args.length > 2)
-      throw new Exit(
-        ExitCode.badArguments,
-        "snapshot save needs two arguments, a data directory and a file",
-      );
+      throw badArguments("snapshot save needs two arguments, a data directory and a file");
     await reportingErrors(() =>
       withStore(plainPath(dataDir), async (store) => {
         const snapshot = await store.etcdSnapshot(`${apiVersion}.0`);
@@ -174,8 +171,7 @@ again by "quoratectl auth enable".`,
   },
   run: async (invocation) => {
     const { args, flags, io } = invocation;
-    if (args.length !== 1)
-      throw new Exit(ExitCode.badArguments, "snapshot restore requires exactly one argument");
+    if (args.length !== 1) throw badArguments("snapshot restore requires exactly one argument");
     const bumpRevision = bumpRevisionOf(flags);
     const target = await newMemberOf(invocation);
     const path = fileArgument(args, "snapshot restore", "open");

@@ -1,7 +1,7 @@
 /** Ranges of keys as people read them, and as they type them. */
 
 import type { Flags, Invocation } from "@quorate/cli";
-import { Exit, ExitCode } from "@quorate/cli";
+import { badArguments, type Exit } from "@quorate/cli";
 import { fromLatin1, fromUtf8, quoteBytes, toLatin1 } from "@quorate/proto";
 import type { KeyRange } from "./verdict.ts";
 
@@ -28,7 +28,7 @@ export function permissionRange(
 ): { key: Uint8Array; rangeEnd: Uint8Array } {
   const prefix = flags.bool("prefix");
   const fromKey = flags.bool("from-key");
-  const refuse = (text: string): Exit => new Exit(ExitCode.badArguments, text);
+  const refuse = (text: string): Exit => badArguments(text);
   const everything = new Uint8Array(1);
   const nothing = new Uint8Array(0);
   const exclusive = "--from-key and --prefix flags are mutually exclusive";

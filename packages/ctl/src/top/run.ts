@@ -1,5 +1,6 @@
 /** quoratectl top: polls, draws, waits; and restores the terminal, however it ends. */
 import {
+  badArguments,
   Exit,
   ExitCode,
   type Invocation,
@@ -29,10 +30,10 @@ const DRAW_PAUSE_MS = 30;
 /** Throws Exit. */
 export async function runTop(invocation: Invocation): Promise<void> {
   const { args, flags, io } = invocation;
-  if (args.length > 0) throw new Exit(ExitCode.badArguments, "top command accepts no arguments");
+  if (args.length > 0) throw badArguments("top command accepts no arguments");
   const intervalMs = flags.durationMs("interval");
   if (!(intervalMs >= MIN_INTERVAL_MS))
-    throw new Exit(ExitCode.badArguments, `--interval must be ${MIN_INTERVAL_MS}ms or more`);
+    throw badArguments(`--interval must be ${MIN_INTERVAL_MS}ms or more`);
   const timeoutMs = memberTimeoutMs(flags);
   const [endpoints, access] = [await endpointsOf(invocation), await accessOf(invocation)];
   const asked = prober(invocation, access, timeoutMs);
