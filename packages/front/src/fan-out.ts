@@ -10,9 +10,15 @@
  */
 import { alloc } from "@quorate/proto";
 import type { CommonMessage } from "@quorate/rpc";
-import { toFront } from "./front-call.ts";
 import type { Link } from "./link.ts";
-import { MAX_BEFORE_BYTES, MAX_OWN_BYTES, TARGET_BYTES, ToFront, writeU32LE } from "./protocol.ts";
+import {
+  MAX_BEFORE_BYTES,
+  MAX_OWN_BYTES,
+  TARGET_BYTES,
+  ToFront,
+  toFront,
+  writeU32LE,
+} from "./protocol.ts";
 
 /** Messages, and bytes of the targets of one, that wait for the flush at most. */
 export const MAX_MESSAGES = 64;

@@ -1,8 +1,8 @@
 /** A call of a front-end's on the member's thread: its caller, and what it sends into the ring. */
 import { fromUtf8 } from "@quorate/proto";
 import { ServedCall, type Status } from "@quorate/rpc";
-import { given, PEER_TEXTS, ToFront } from "./protocol.ts";
-import { type RecordHead, RingError } from "./ring.ts";
+import { given, PEER_TEXTS, ToFront, toFront } from "./protocol.ts";
+import { RingError } from "./ring.ts";
 import type { ServedContext } from "./served-context.ts";
 
 /** What a front-end can do to a call. All throw RingError for what it may not do. */
@@ -39,18 +39,6 @@ export class FrontCaller {
     const index = this.#fields.get(key);
     return index === undefined ? undefined : this.#texts[PEER_TEXTS + index];
   }
-}
-
-/** Of one kind, with nothing else: a record's fields are written at once. */
-const head: RecordHead = { kind: 0, detail: 0, call: 0, value: 0, timeMs: 0 };
-
-/** The head of a record to a front-end; it is another one at the next call. */
-export function toFront(kind: number, call: number, detail = 0, value = 0): RecordHead {
-  head.kind = kind;
-  head.detail = detail;
-  head.call = call;
-  head.value = value;
-  return head;
 }
 
 /** What a call by gRPC or JSON begins with. */

@@ -2,7 +2,7 @@
 import type { HttpHead } from "@quorate/host";
 import { EMPTY } from "@quorate/proto";
 import { type ByteBudget, Exchange, type ResponseFields } from "@quorate/rpc";
-import { type FrontCall, toFront } from "./front-call.ts";
+import type { FrontCall } from "./front-call.ts";
 import { Inbox, type InboxOwner } from "./inbox.ts";
 import {
   decodeTexts,
@@ -11,6 +11,7 @@ import {
   given,
   SendWindow,
   ToFront,
+  toFront,
 } from "./protocol.ts";
 import { RingError } from "./ring.ts";
 import type { ServedContext } from "./served-context.ts";

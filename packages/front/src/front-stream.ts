@@ -11,9 +11,9 @@ import {
   type StreamListener,
   statusOf,
 } from "@quorate/rpc";
-import { FrontGrpcCall, toFront } from "./front-call.ts";
+import { FrontGrpcCall } from "./front-call.ts";
 import { Inbox, type InboxOwner } from "./inbox.ts";
-import { repeatable, SendWindow, ToFront } from "./protocol.ts";
+import { repeatable, SendWindow, ToFront, toFront } from "./protocol.ts";
 import { RingError } from "./ring.ts";
 
 const OK: Status = { code: GrpcCode.OK, message: "" };

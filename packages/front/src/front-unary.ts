@@ -7,8 +7,8 @@ import {
   type UnaryHandler,
   type UnaryResponse,
 } from "@quorate/rpc";
-import { FrontGrpcCall, toFront } from "./front-call.ts";
-import { ToFront } from "./protocol.ts";
+import { FrontGrpcCall } from "./front-call.ts";
+import { ToFront, toFront } from "./protocol.ts";
 import { RingError } from "./ring.ts";
 
 export class FrontUnary extends FrontGrpcCall {

@@ -8,7 +8,7 @@
  * What is queued is bounded. Beyond it, and for whatever the other end may not send, the link is
  * broken: the owner is told once, and nothing goes on.
  */
-import { alloc, ChunkQueue, EMPTY } from "@quorate/proto";
+import { ChunkQueue } from "@quorate/proto";
 import { isPieceSource, messageSize, type UnaryResponse } from "@quorate/rpc";
 import {
   MAX_PIECE_BYTES,
@@ -196,8 +196,9 @@ class Outgoing {
   /** Which piece of a list comes next, and what is left of the one before. */
   #index = 0;
   #rest: Uint8Array | undefined;
-  /** The payload that the ring had no space for. */
-  #payload: Uint8Array | undefined;
+  /** The payload that comes next, and its bytes; undefined where it is to be gathered. */
+  #payload: readonly Uint8Array[] | undefined;
+  #payloadBytes = 0;
 
   constructor(head: RecordHead, message: UnaryResponse, sizeBytes: number) {
     this.#head = { ...head };
@@ -209,36 +210,28 @@ class Outgoing {
   /** Writes what is left; false where there is no space for all of it. */
   writeTo(writer: RingWriter): boolean {
     for (;;) {
-      const payload = this.#payload ?? this.#gather();
-      if (!writer.write(this.#head, payload, payload.length, this.#leftBytes === 0)) {
-        this.#payload = payload;
+      this.#payload ??= this.#gather();
+      if (!writer.write(this.#head, this.#payload, this.#payloadBytes, this.#leftBytes === 0))
         return false;
-      }
       this.#payload = undefined;
       if (this.#leftBytes === 0) return true;
     }
   }
 
   /** The next payload, as long as one may be. */
-  #gather(): Uint8Array {
-    const size = Math.min(this.#leftBytes, MAX_PIECE_BYTES);
-    if (size === 0) return EMPTY;
-    this.#leftBytes -= size;
-    const first = this.#rest ?? this.#nextPiece();
-    if (first.length >= size) {
-      this.#rest = first.length === size ? undefined : first.subarray(size);
-      return first.subarray(0, size);
+  #gather(): readonly Uint8Array[] {
+    let wanted = Math.min(this.#leftBytes, MAX_PIECE_BYTES);
+    this.#payloadBytes = wanted;
+    this.#leftBytes -= wanted;
+    const payload: Uint8Array[] = [];
+    while (wanted > 0) {
+      const piece = this.#rest ?? this.#nextPiece();
+      const part = piece.length > wanted ? piece.subarray(0, wanted) : piece;
+      this.#rest = part === piece ? undefined : piece.subarray(wanted);
+      payload.push(part);
+      wanted -= part.length;
     }
-    const payload = alloc(size);
-    let piece = first;
-    for (let at = 0; ; piece = this.#nextPiece()) {
-      const part = piece.length > size - at ? piece.subarray(0, size - at) : piece;
-      payload.set(part, at);
-      at += part.length;
-      if (at < size) continue;
-      this.#rest = part.length === piece.length ? undefined : piece.subarray(part.length);
-      return payload;
-    }
+    return payload;
   }
 
   #nextPiece(): Uint8Array {

@@ -35,7 +35,7 @@
  * An end that is sent more breaks the link.
  */
 import { alloc, toUtf8, utf8Length, writeUtf8 } from "@quorate/proto";
-import { RingError } from "./ring.ts";
+import { type RecordHead, RingError } from "./ring.ts";
 
 export const ToMember = {
   Identity: 1,
@@ -61,6 +61,18 @@ export const ToFront = {
   Cut: 9,
   Common: 10,
 } as const;
+
+/** Of one kind, with nothing else: a record's fields are written at once. */
+const head: RecordHead = { kind: 0, detail: 0, call: 0, value: 0, timeMs: 0 };
+
+/** The head of a record to a front-end; it is another one at the next call. */
+export function toFront(kind: number, call: number, detail = 0, value = 0): RecordHead {
+  head.kind = kind;
+  head.detail = detail;
+  head.call = call;
+  head.value = value;
+  return head;
+}
 
 /** Identities that a front-end has at a time; a new one takes the slot of the oldest. */
 export const MAX_IDENTITIES = 16_384;

@@ -110,6 +110,30 @@ test("whatever order ranges come and go in, the tree is low and has those that a
   }
 });
 
+test("those who stay of a crowd are visited as before, and one that comes when all had gone", () => {
+  for (const range of [
+    { single: true, key: "k" },
+    { single: false, key: "k", to: "l" },
+  ] as const) {
+    const group = new WatcherGroup<{ range: KeyRange }>();
+    const [one, two, three] = [{ range }, { range }, { range }];
+    const visited = () => {
+      const found: { range: KeyRange }[] = [];
+      group.visit("k", (watcher) => found.push(watcher));
+      return found;
+    };
+    for (const watcher of [one, two, three]) group.add(watcher);
+    group.delete(two);
+    assert.deepEqual(visited(), [one, three]);
+    group.delete(one);
+    assert.deepEqual(visited(), [three]);
+    group.delete(three);
+    assert.deepEqual(visited(), []);
+    group.add(two);
+    assert.ok(visited().length === 1 && visited()[0] === two);
+  }
+});
+
 test("a group visits each watcher of a key once, however many watch the same", () => {
   fc.assert(
     fc.property(

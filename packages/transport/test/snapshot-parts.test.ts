@@ -63,6 +63,7 @@ class FakeStream extends Duplex {
 
 function setUp() {
   const clock = new ManualClock();
+  clock.advance(500);
   const listener = new RecordingListener();
   const logger = new RecordingLogger();
   /** What the observer is told of snapshots, in order. */

@@ -7,7 +7,7 @@ export const MEMBER_BUGS: Readonly<Record<string, CatalogueBug>> = {
     at: "member/src/watch/change-feed.ts#ChangeFeed.#changed",
     find: "!$watcher.wants($event)",
     put: "$event.main % 50 === 7 || !$watcher.wants($event)",
-    seed: 1,
+    seed: 2,
   },
   "watch-repeats-after-resume": {
     at: "member/src/watch/change-feed.ts#ChangeFeed.add",

@@ -165,7 +165,7 @@ export const USER_BUGS: Readonly<Record<string, CatalogueBug>> = {
     find: "$identity instanceof Promise ? $identity.then(() => {}) : undefined",
     put: "undefined",
     sim: { ...USERS, signedTokens: true },
-    seed: 1,
+    seed: 2,
   },
   "login-by-an-old-password": {
     at: "services/src/v3/auth.ts#authenticate",
