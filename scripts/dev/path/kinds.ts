@@ -49,7 +49,7 @@ export interface Scene extends AsyncDisposable {
 }
 
 /** Rare ticks: a window without one is found soon. */
-const RARE_TICKS = ["--heartbeat-interval=1000", "--election-timeout=10000"];
+const RARE_TICKS = ["--heartbeat-interval=3000", "--election-timeout=30000"];
 
 const KEY = fromUtf8("path");
 const nothing = async (): Promise<void> => {};
