@@ -10,6 +10,7 @@ import type { HttpRoute } from "@quorate/proto";
 import { GrpcCode } from "@quorate/proto";
 import { DeadlineQueue } from "../deadlines.ts";
 import type { ServiceTable, Status } from "../service.ts";
+import { BodyDecodings } from "./body.ts";
 import { CallSlots } from "./call-slots.ts";
 import { callHead } from "./metadata.ts";
 import { cleanPath, decodedPath, redirect } from "./paths.ts";
@@ -46,6 +47,7 @@ export class Gateway {
       limits,
       deadlines: new DeadlineQueue(clock),
       slots: new CallSlots(limits.maxCalls),
+      bodies: new BodyDecodings(clock.turns),
       counters: this.counters,
       lingeringBytes: 0,
     };

@@ -3,6 +3,7 @@ import type { Clock } from "@quorate/host";
 import type { HttpRoute } from "@quorate/proto";
 import type { DeadlineQueue } from "../deadlines.ts";
 import type { RpcObserver, ServiceTable } from "../service.ts";
+import type { BodyDecodings } from "./body.ts";
 import type { CallSlots } from "./call-slots.ts";
 
 /** Sizes are in bytes. */
@@ -49,6 +50,7 @@ export interface GatewayShared {
   readonly limits: GatewayLimits;
   readonly deadlines: DeadlineQueue;
   readonly slots: CallSlots;
+  readonly bodies: BodyDecodings;
   readonly counters: GatewayCounters;
   /** Bytes of requests whose clients have gone and whose handlers still work. */
   lingeringBytes: number;

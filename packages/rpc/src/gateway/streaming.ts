@@ -21,7 +21,7 @@ import type {
   StreamHandler,
   StreamListener,
 } from "../service.ts";
-import { CollectedBody, decodeBody } from "./body.ts";
+import { CollectedBody } from "./body.ts";
 import { GatewayCall, OK } from "./call.ts";
 import { MessageWriter } from "./message-writer.ts";
 import { endStream, errorResponse, MESSAGE_HEADERS } from "./responses.ts";
@@ -140,12 +140,9 @@ export class GatewayStream extends GatewayCall implements StreamCall {
 
   /** Calls the service with the one request that the body is. */
   #decodeOne(): void {
-    decodeBody(
-      this.route.request,
-      this.#body.take(),
-      this.shared.clock,
-      () => !this.isEnded,
-      (message) => {
+    this.shared.bodies.decode(this.route.request, this.#body.take(), {
+      isWanted: () => !this.isEnded,
+      decoded: (message) => {
         if (this.refuseSize(message.length, this.shared.limits.maxRequestBytes)) return;
         this.begin(() => {
           this.#begin();
@@ -153,8 +150,8 @@ export class GatewayStream extends GatewayCall implements StreamCall {
           this.#halfClose();
         });
       },
-      (error) => this.refuseBody(error),
-    );
+      refused: (error) => this.refuseBody(error),
+    });
   }
 
   /** Delivers complete values until the service pauses, then the end of the body. */

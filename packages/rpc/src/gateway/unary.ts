@@ -1,10 +1,10 @@
 /** A unary call by HTTP: the whole body is one request, the whole response one message. */
 import type { HttpExchange } from "@quorate/host";
-import { GrpcCode, type HttpRoute, jsonToWire, wireToJson } from "@quorate/proto";
+import { GrpcCode, type HttpRoute, wireToJson } from "@quorate/proto";
 import { joinMessage, messageSize } from "../messages.ts";
 import { statusOf } from "../served-call.ts";
 import type { Status, UnaryHandler, UnaryResponse } from "../service.ts";
-import { CollectedBody, decodeBody, NOW_DECODED_BYTES } from "./body.ts";
+import { CollectedBody } from "./body.ts";
 import { GatewayCall, OK } from "./call.ts";
 import { MessageWriter, NOW_BYTES } from "./message-writer.ts";
 import { errorResponse, MESSAGE_HEADERS } from "./responses.ts";
@@ -46,30 +46,11 @@ export class GatewayUnary extends GatewayCall {
 
   override ended(): void {
     if (this.isEnded) return;
-    const body = this.#body.take();
-    if (body.length > NOW_DECODED_BYTES) {
-      this.#decodeLater(body);
-      return;
-    }
-    let request: Uint8Array;
-    try {
-      request = jsonToWire(this.route.request, body);
-    } catch (error) {
-      this.refuseBody(error);
-      return;
-    }
-    this.#decoded(request);
-  }
-
-  #decodeLater(body: Uint8Array): void {
-    decodeBody(
-      this.route.request,
-      body,
-      this.shared.clock,
-      () => !this.isEnded,
-      (message) => this.#decoded(message),
-      (error) => this.refuseBody(error),
-    );
+    this.shared.bodies.decode(this.route.request, this.#body.take(), {
+      isWanted: () => !this.isEnded,
+      decoded: (message) => this.#decoded(message),
+      refused: (error) => this.refuseBody(error),
+    });
   }
 
   #decoded(request: Uint8Array): void {
