@@ -166,7 +166,7 @@ async function measureAttacks(
   const lines: string[][] = [];
   for (const tls of [false, true]) {
     const names = Object.keys(attacks).filter(
-      (name) => (attacks[name].tls ?? false) === tls && name.includes(wanted),
+      (name) => (attacks[name].tls ?? false) === tls && (wanted === "all" || name.includes(wanted)),
     );
     if (names.length === 0) continue;
     await withPuts(subject, settings, tls, async ({ endpoints, identity }, puts) => {
@@ -209,7 +209,7 @@ async function main(): Promise<void> {
     attacks: {
       type: "string",
       requiresArg: true,
-      describe: 'in the place of the crowd the attacks whose names contain it; "" for all',
+      describe: "in the place of the crowd the attacks whose names contain it, or all",
     },
     seconds: { type: "string", default: "8", requiresArg: true, describe: "of each row" },
   });
