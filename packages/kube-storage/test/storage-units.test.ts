@@ -79,19 +79,19 @@ test("the writer of an object and its event have one object, which is decoded on
   const forms = { codec: jsonCodec, decoded: new DecodedObjects() };
   const values = new EtcdValues("/registry", forms, identityTransformer);
   const bytes = jsonCodec.encode(pod("ns", "a"));
-  const written = values.stored("/pods/a", 7, bytes);
-  assert.equal(values.stored("/pods/a", 7, bytes.slice()), written);
-  assert.notEqual(values.stored("/pods/a", 7, bytes), written, "it is taken once");
+  const written = values.written("/pods/a", 7, bytes);
+  assert.equal(values.written("/pods/a", 7, bytes.slice()), written);
+  assert.notEqual(values.written("/pods/a", 7, bytes), written, "it is taken once");
 
-  const again = values.stored("/pods/b", 7, bytes);
-  assert.notEqual(values.stored("/pods/b", 8, bytes), again, "another revision");
+  const again = values.written("/pods/b", 7, bytes);
+  assert.notEqual(values.written("/pods/b", 8, bytes), again, "another revision");
   const other = jsonCodec.encode(pod("ns", "b"));
-  const before = values.stored("/pods/c", 7, bytes);
-  assert.notEqual(values.stored("/pods/c", 7, other), before, "a store that has gone back");
+  const before = values.written("/pods/c", 7, bytes);
+  assert.notEqual(values.written("/pods/c", 7, other), before, "a store that has gone back");
 
-  const first = values.stored("/pods/first", 1, bytes);
-  for (let i = 0; i < 100; i++) values.stored(`/pods/${i}`, 1, bytes);
-  assert.notEqual(values.stored("/pods/first", 1, bytes), first, "those that wait are bounded");
+  const first = values.written("/pods/first", 1, bytes);
+  for (let i = 0; i < 100; i++) values.written(`/pods/${i}`, 1, bytes);
+  assert.notEqual(values.written("/pods/first", 1, bytes), first, "those that wait are bounded");
 });
 
 test("leases are shared for a while, and by so many objects", async () => {

@@ -115,7 +115,7 @@ export class EtcdStore implements StorageInterface {
       this.#deps.client.put(fromUtf8(storeKey), value, lease, write),
     );
     if (!succeeded) throw keyExists(storeKey);
-    return this.#values.stored(key, revision, data);
+    return this.#values.written(key, revision, data);
   }
 
   async get(key: string, options: GetOptions = {}): Promise<StoredObject | undefined> {
@@ -155,7 +155,7 @@ export class EtcdStore implements StorageInterface {
         signal,
         this.#deps.client.delete(fromUtf8(storeKey), write),
       );
-      if (succeeded) return this.#values.stored(key, revision, defined(state.data(), "the data"));
+      if (succeeded) return this.#values.written(key, revision, defined(state.data(), "the data"));
       state = await this.#stateOf(storeKey, present, false);
     }
     throw tooManyConflicts(storeKey);
@@ -197,7 +197,7 @@ export class EtcdStore implements StorageInterface {
         signal,
         this.#deps.client.put(fromUtf8(storeKey), value, lease, write),
       );
-      if (succeeded) return this.#values.stored(key, revision, data);
+      if (succeeded) return this.#values.written(key, revision, data);
       state = await this.#stateOf(storeKey, present, ignoreNotFound);
     }
     throw tooManyConflicts(storeKey);

@@ -20,7 +20,7 @@ export interface ReadValue {
 /** After so many values the average forgets half of what it saw. */
 const AVERAGE_VALUES = 100_000;
 
-/** Objects that were written or read once, of which the other reading is expected. */
+/** Objects of which the writer or the watch event has come, and the other one is expected. */
 const MAX_AWAITED = 64;
 
 export class EtcdValues {
@@ -67,14 +67,16 @@ export class EtcdValues {
 
   /** @param key without the root; @param data encoded, not encrypted; kept */
   stored(key: string, revision: number, data: Uint8Array): VersionedObject {
+    return new VersionedObject(key, revision, data, this.#forms);
+  }
+
+  /** As `stored`, of what was just written: the object of its watch event, if that was earlier. */
+  written(key: string, revision: number, data: Uint8Array): VersionedObject {
     const known = this.#awaited.get(key);
-    if (known?.isMadeFrom(revision, data) === true) {
-      this.#awaited.delete(key);
-      return known;
-    }
-    const stored = new VersionedObject(key, revision, data, this.#forms);
     // The latest is the last one of the map.
     this.#awaited.delete(key);
+    if (known?.isMadeFrom(revision, data) === true) return known;
+    const stored = this.stored(key, revision, data);
     this.#awaited.set(key, stored);
     if (this.#awaited.size > MAX_AWAITED) {
       const [oldest] = this.#awaited.keys();
@@ -83,15 +85,27 @@ export class EtcdValues {
     return stored;
   }
 
+  /** Decrypts and parses a record. */
+  read(record: ClusterRecord): Promise<ReadValue> {
+    return this.#read(record, (key, value) => this.stored(key, record.modRevision, value));
+  }
+
   /**
-   * Decrypts and parses a record.
+   * As `read`, of a watch event: the object of who wrote it here, if that was earlier.
    * @param revision the object's; a deleted one has that of its deletion
    */
-  async read(record: ClusterRecord, revision = record.modRevision): Promise<ReadValue> {
+  readEvent(record: ClusterRecord, revision: number): Promise<ReadValue> {
+    return this.#read(record, (key, value) => this.written(key, revision, value));
+  }
+
+  async #read(
+    record: ClusterRecord,
+    storedOf: (key: string, value: Uint8Array) => VersionedObject,
+  ): Promise<ReadValue> {
     const key = this.keyOf(record);
     const storeKey = this.storeKey(key);
     const { value, stale } = await this.#decrypted(storeKey, record.value);
-    const stored = this.stored(key, revision, value);
+    const stored = storedOf(key, value);
     try {
       stored.object();
     } catch (error) {

@@ -203,12 +203,12 @@ export class EtcdWatch implements Watch {
     }
     const old =
       previous !== undefined && (type === "delete" || !selectsAll(predicate))
-        ? (await values.read(previous, record.modRevision)).stored
+        ? (await values.readEvent(previous, record.modRevision)).stored
         : undefined;
     const { attributesOf } = this.#deps;
     const oldMatches = old !== undefined && objectMatches(predicate, attributesOf, old.object());
     if (type === "delete") return oldMatches ? { type: "DELETED", object: old } : undefined;
-    const { stored } = await values.read(record);
+    const { stored } = await values.readEvent(record, record.modRevision);
     const matches = objectMatches(predicate, attributesOf, stored.object());
     if (matches) {
       const isNew = isCreated || (!oldMatches && !selectsAll(predicate));
