@@ -95,6 +95,15 @@ export abstract class GatewayCall
     return true;
   }
 
+  /** Decodes a body as the one request that it is, while the call goes on; refuses it otherwise. */
+  protected decodeBody(body: Uint8Array, decoded: (message: Uint8Array) => void): void {
+    this.shared.bodies.decode(this.route.request, body, {
+      isWanted: () => !this.isEnded,
+      decoded,
+      refused: (error) => this.refuseBody(error),
+    });
+  }
+
   /** Ends the call for a body that is not what it should be. */
   protected refuseBody(error: unknown): void {
     const { counters } = this.shared;

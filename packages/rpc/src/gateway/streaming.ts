@@ -140,17 +140,13 @@ export class GatewayStream extends GatewayCall implements StreamCall {
 
   /** Calls the service with the one request that the body is. */
   #decodeOne(): void {
-    this.shared.bodies.decode(this.route.request, this.#body.take(), {
-      isWanted: () => !this.isEnded,
-      decoded: (message) => {
-        if (this.refuseSize(message.length, this.shared.limits.maxRequestBytes)) return;
-        this.begin(() => {
-          this.#begin();
-          this.#call(() => this.#hand(message));
-          this.#halfClose();
-        });
-      },
-      refused: (error) => this.refuseBody(error),
+    this.decodeBody(this.#body.take(), (message) => {
+      if (this.refuseSize(message.length, this.shared.limits.maxRequestBytes)) return;
+      this.begin(() => {
+        this.#begin();
+        this.#call(() => this.#hand(message));
+        this.#halfClose();
+      });
     });
   }
 

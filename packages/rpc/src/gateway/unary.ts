@@ -46,11 +46,7 @@ export class GatewayUnary extends GatewayCall {
 
   override ended(): void {
     if (this.isEnded) return;
-    this.shared.bodies.decode(this.route.request, this.#body.take(), {
-      isWanted: () => !this.isEnded,
-      decoded: (message) => this.#decoded(message),
-      refused: (error) => this.refuseBody(error),
-    });
+    this.decodeBody(this.#body.take(), (message) => this.#decoded(message));
   }
 
   #decoded(request: Uint8Array): void {
