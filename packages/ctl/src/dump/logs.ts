@@ -11,7 +11,7 @@ import { directoryArgument, logDirectory, reportingErrors } from "../files/data-
 import { type EntryType, entryTypes, shownEntry } from "./entry-types.ts";
 import { decoding, type LogContent, logIds, newestMark, readLog } from "./log-entries.ts";
 import { LineOutput } from "./output.ts";
-import { leftOut } from "./proto-text.ts";
+import { leftOut, NAMED } from "./proto-text.ts";
 
 const DEFAULT_TYPES = "Normal,ConfigChange";
 
@@ -186,14 +186,6 @@ function lineOf(
     }
   }
 }
-
-const NAMED: Readonly<Record<string, string>> = {
-  "\n": "\\n",
-  "\r": "\\r",
-  "\t": "\\t",
-  '"': '\\"',
-  "\\": "\\\\",
-};
 
 /** Bytes as etcd-dump-logs writes them: unprintable ones in octal. */
 function octal(bytes: Uint8Array): string {

@@ -112,7 +112,8 @@ export function leftOut(sizeBytes: number, maxBytes: number): string {
   return `<${sizeBytes - maxBytes} of ${sizeBytes} bytes not shown; --max-value-bytes=0 shows all>`;
 }
 
-const NAMED: Readonly<Record<string, string>> = {
+/** Characters that Go's text format and etcd-dump-logs escape by a name. */
+export const NAMED: Readonly<Record<string, string>> = {
   "\n": "\\n",
   "\r": "\\r",
   "\t": "\\t",
