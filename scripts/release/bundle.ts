@@ -33,7 +33,7 @@ export async function bundlePrograms(programs: readonly ReleaseProgram[]): Promi
     entryPoints: Object.fromEntries(
       programs.map((program) => [program.name, `entry:${program.name}`]),
     ),
-    plugins: [entries(programs), nativeModule, namedExports],
+    plugins: [entryPoints((name) => firstLines(programs, name)), nativeModule, namedExports],
     bundle: true,
     splitting: true,
     format: "esm",
@@ -93,8 +93,8 @@ function packageOf(path: string): string[] {
   return at === -1 || found === null ? [] : [found[1]];
 }
 
-/** A program's first lines: import its file and, where that exports `main`, run it. */
-function entries(programs: readonly ReleaseProgram[]): Plugin {
+/** Entry points "entry:NAME" whose module is a text. */
+export function entryPoints(contentsOf: (name: string) => string): Plugin {
   return {
     name: "entries",
     setup(build) {
@@ -102,20 +102,23 @@ function entries(programs: readonly ReleaseProgram[]): Plugin {
         path: path.slice("entry:".length),
         namespace: "entry",
       }));
-      build.onLoad({ filter: /.*/, namespace: "entry" }, ({ path }) => {
-        const { file, hasMain } = defined(
-          programs.find((program) => program.name === path),
-          "the program",
-        );
-        const from = JSON.stringify(join(root, file));
-        return {
-          contents: hasMain ? `import { main } from ${from};\nawait main();` : `import ${from};`,
-          resolveDir: root,
-          loader: "js",
-        };
-      });
+      build.onLoad({ filter: /.*/, namespace: "entry" }, ({ path }) => ({
+        contents: contentsOf(path),
+        resolveDir: root,
+        loader: "js",
+      }));
     },
   };
+}
+
+/** A program's first lines: import its file and, where that exports `main`, run it. */
+function firstLines(programs: readonly ReleaseProgram[], name: string): string {
+  const { file, hasMain } = defined(
+    programs.find((program) => program.name === name),
+    "the program",
+  );
+  const from = JSON.stringify(join(root, file));
+  return hasMain ? `import { main } from ${from};\nawait main();` : `import ${from};`;
 }
 
 /**

@@ -13,6 +13,7 @@ import { tmpdir } from "node:os";
 import { dirname, join, posix, relative } from "node:path";
 import { build, type Plugin } from "esbuild";
 import { isRemoved } from "../contributed.ts";
+import { entryPoints } from "./bundle.ts";
 import { libraryPages } from "./documents.ts";
 import { root } from "./programs.ts";
 import { type Entry, tar, withDirectories } from "./tar.ts";
@@ -125,7 +126,7 @@ async function bundleLibrary({ entries, target }: Library): Promise<{
   const { outputFiles } = await build({
     absWorkingDir: root,
     entryPoints: Object.fromEntries(Object.keys(entries).map((name) => [name, `entry:${name}`])),
-    plugins: [entryPoints(entries), outsidePackages(imported)],
+    plugins: [entryPoints((name) => entryModule(entries[name] ?? [])), outsidePackages(imported)],
     bundle: true,
     splitting: true,
     format: "esm",
@@ -145,23 +146,6 @@ async function bundleLibrary({ entries, target }: Library): Promise<{
     one.contents,
   ]);
   return { files: new Map(files), imported };
-}
-
-function entryPoints(entries: Library["entries"]): Plugin {
-  return {
-    name: "entries",
-    setup(build) {
-      build.onResolve({ filter: /^entry:/ }, ({ path }) => ({
-        path: path.slice("entry:".length),
-        namespace: "entry",
-      }));
-      build.onLoad({ filter: /.*/, namespace: "entry" }, ({ path }) => ({
-        contents: entryModule(entries[path] ?? []),
-        resolveDir: root,
-        loader: "js",
-      }));
-    },
-  };
 }
 
 /** Packages of npm stay imports; their names are added to `imported`. */
