@@ -80,8 +80,8 @@ export const BUGS: Readonly<Record<string, CatalogueBug>> = {
   },
   "a deleted object has the revision of its last change": {
     at: "kube-storage/src/storage/etcd-watch.ts#EtcdWatch.#eventOf",
-    find: "$values.read($previous, $record.modRevision)",
-    put: "$values.read($previous)",
+    find: "(await $values.readEvent($previous, $record.modRevision)).stored",
+    put: "(await $values.read($previous)).stored",
     ...STORAGE,
   },
   "a listener that pauses loses events": {
