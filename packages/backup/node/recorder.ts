@@ -90,7 +90,8 @@ export class Recorder {
   /** How far the backup is. */
   get status(): BackupStatus {
     const { last: revision, recordedMs } = this.#journal;
-    return { revision, recordedMs, baseMs: this.#duties?.baseTimeMs ?? 0 };
+    const baseMs = this.#duties?.baseTimeMs ?? 0;
+    return { revision, recordedMs: Math.max(recordedMs, baseMs), baseMs };
   }
 
   /**

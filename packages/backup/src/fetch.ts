@@ -3,8 +3,15 @@ import type { Disk } from "@quorate/host";
 import { equals } from "@quorate/proto";
 import { BackupError } from "./errors.ts";
 import { parseBaseName, parseSegmentName } from "./format.ts";
-import { IDENTITY_FILE, IDENTITY_OBJECT, type Piece, parsePiece, piecesInOrder } from "./mirror.ts";
-import { type ObjectStore, readObject, type StoredObject } from "./object-store.ts";
+import {
+  IDENTITY_FILE,
+  IDENTITY_OBJECT,
+  type Piece,
+  parsePiece,
+  piecesInOrder,
+  readIdentity,
+} from "./mirror.ts";
+import type { ObjectStore, StoredObject } from "./object-store.ts";
 
 /** A file of the directory, and the objects that it consists of. */
 interface WantedFile {
@@ -35,9 +42,9 @@ export async function fetchBackup(
   { until, progress }: FetchOptions,
 ): Promise<{ files: number; sizeBytes: number }> {
   const objects = await store.list();
-  if (!objects.some(({ name }) => name === IDENTITY_OBJECT))
+  const identity = await readIdentity(store, objects);
+  if (identity === undefined)
     throw new BackupError("OutOfRange", store.place, `it has no backup: no ${IDENTITY_OBJECT}`);
-  const identity = await readObject(store, IDENTITY_OBJECT);
   disk.makeDir(dir);
   const lock = disk.lock(`${dir}/lock`);
   try {
@@ -66,7 +73,8 @@ function claim(disk: Disk, dir: string, identity: Uint8Array, place: string): vo
     if (equals(disk.readAll(path), identity)) return;
     throw new BackupError("OtherHistory", dir, `it has another backup than ${place}`);
   }
-  const strange = disk.list(dir).find((name) => name !== "lock");
+  // The lock is two files.
+  const strange = disk.list(dir).find((name) => !name.startsWith("lock"));
   if (strange !== undefined)
     throw new BackupError(
       "OtherHistory",

@@ -12,10 +12,15 @@
  * run has pruned is removed here, too.
  */
 import { type Clock, type Disk, DiskError } from "@quorate/host";
-import { equals, fromUtf8 } from "@quorate/proto";
+import { equals, fromUtf8, toUtf8 } from "@quorate/proto";
 import { BackupError } from "./errors.ts";
 import { parseBaseName, parseSegmentName } from "./format.ts";
-import { type ObjectStore, ObjectStoreError, readObject } from "./object-store.ts";
+import {
+  type ObjectStore,
+  ObjectStoreError,
+  readObject,
+  type StoredObject,
+} from "./object-store.ts";
 
 /** The object with the identity of a backup. */
 export const IDENTITY_OBJECT = "backup.json";
@@ -111,9 +116,9 @@ export class Mirror {
     const identity = isNamed
       ? disk.readAll(file)
       : fromUtf8(`${JSON.stringify({ backup: this.#deps.identity })}\n`);
-    if (objects.some(({ name }) => name === IDENTITY_OBJECT)) {
-      if (!equals(await readObject(store, IDENTITY_OBJECT), identity))
-        throw this.#refusal("has the backup of another directory");
+    const there = await readIdentity(store, objects);
+    if (there !== undefined) {
+      if (!equals(there, identity)) throw this.#refusal("has the backup of another directory");
     } else if (objects.length > 0) {
       throw this.#refusal(`has objects, such as ${objects[0]?.name}, and no ${IDENTITY_OBJECT}`);
     } else {
@@ -125,6 +130,18 @@ export class Mirror {
       if (piece !== undefined) this.#pieces.set(name, piece);
       else if (isFileOfBackup(name)) this.#whole.set(name, sizeBytes);
     }
+    this.#refuseToFallBehind();
+  }
+
+  /** A directory that was fetched from the store, and not this one, may have gone on. */
+  #refuseToFallBehind(): void {
+    const newest = newestSegment(this.#deps.disk.list(this.#dir));
+    const there = newestSegment([
+      ...this.#whole.keys(),
+      ...[...this.#pieces.values()].map(({ segment }) => segment),
+    ]);
+    if (there !== undefined && there > (newest ?? ""))
+      throw this.#refusal(`has ${there}, which ${this.#dir} does not have`);
   }
 
   #refusal(problem: string): BackupError {
@@ -163,7 +180,7 @@ export class Mirror {
   async pass(isOver: boolean): Promise<void> {
     const { disk } = this.#deps;
     const files = disk.list(this.#dir).filter(isFileOfBackup);
-    const newest = isOver ? undefined : files.filter((name) => parseSegmentName(name)).at(-1);
+    const newest = isOver ? undefined : newestSegment(files);
     for (const name of files) {
       if (name === newest) await this.#uploadEnd(name);
       else await this.#uploadWhole(name);
@@ -248,9 +265,34 @@ export class Mirror {
   }
 }
 
+/**
+ * The identity of the backup in a store; undefined for none. Rejects with ObjectStoreError.
+ * @param objects what the store has
+ */
+export async function readIdentity(
+  store: ObjectStore,
+  objects: readonly StoredObject[],
+): Promise<Uint8Array | undefined> {
+  if (!objects.some(({ name }) => name === IDENTITY_OBJECT)) return undefined;
+  const bytes = await readObject(store, IDENTITY_OBJECT);
+  if (!toUtf8(bytes).startsWith('{"backup":')) {
+    const problem = "it names no backup; one that is encrypted needs its key";
+    throw new ObjectStoreError("Damaged", IDENTITY_OBJECT, problem);
+  }
+  return bytes;
+}
+
 /** Bases and segments: the files that are copied. */
 export function isFileOfBackup(name: string): boolean {
   return parseBaseName(name) !== undefined || parseSegmentName(name) !== undefined;
+}
+
+/** The segment with the highest number, whose digits are as many in all names. */
+function newestSegment(names: readonly string[]): string | undefined {
+  return names
+    .filter((name) => parseSegmentName(name) !== undefined)
+    .sort()
+    .at(-1);
 }
 
 /** Resolves after a time, or when stopped. */

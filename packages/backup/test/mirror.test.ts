@@ -167,8 +167,27 @@ describe("a mirror", () => {
     await assert.rejects(mirror().begin(), failsWith("OtherHistory", /another directory.*prefix/));
     assert.deepEqual(disk.list(DIR), []);
     store.objects.clear();
+    store.objects.set("backup.json", bytesOf("QRMSEAL1..."));
+    await assert.rejects(
+      mirror().begin(),
+      (error) => error instanceof ObjectStoreError && /needs its key/.test(error.message),
+    );
+    store.objects.clear();
     store.objects.set("notes.txt", bytesOf("mine"));
     await assert.rejects(mirror().begin(), failsWith("OtherHistory", /notes\.txt/));
+  });
+
+  test("refuses a directory that is behind the store", async () => {
+    const { disk, store, mirror } = setUp();
+    const one = mirror();
+    await one.begin();
+    write(disk, segmentName(1), bytesOf("first"));
+    await one.pass(false);
+    store.objects.set(`${segmentName(2)}.0000000000000000`, bytesOf("of another directory"));
+    await assert.rejects(
+      mirror().begin(),
+      failsWith("OtherHistory", /has segment-00000002\.qbk, which \/backup does not have/),
+    );
   });
 
   test("that the store fails reports it once, and catches up", async () => {
