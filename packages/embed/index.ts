@@ -5,7 +5,11 @@
 export * from "@quorate/client";
 export { type Logger, silentLogger } from "@quorate/host";
 export { ConfigError } from "@quorate/member";
+export type { ConfigFile } from "@quorate/server";
 export {
+  type LeaderChange,
+  type LocalClientOptions,
+  type MemberEvents,
   type MemberOptions,
   type RunningMember,
   StartError,

@@ -46,7 +46,7 @@ export {
   QUORATE_VERSION,
   SERVER_VERSION,
 } from "./src/config/version.ts";
-export type { MemberDeps, TransportRequest } from "./src/deps.ts";
+export type { MemberDeps, MemberObserver, MemberTransport, TransportRequest } from "./src/deps.ts";
 export { AuthChanges } from "./src/identity/auth-changes.ts";
 export type { Access, Authority } from "./src/identity/authority.ts";
 export {

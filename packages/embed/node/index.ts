@@ -1,2 +1,8 @@
 /** The part of embed that needs Node. */
-export { startMember } from "./start-member.ts";
+export {
+  type LaunchedMember,
+  launch,
+  type MemberOptions,
+  type Platform,
+  startMember,
+} from "./start-member.ts";

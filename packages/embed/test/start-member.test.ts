@@ -176,7 +176,7 @@ test("wrong options of a start are named", async () => {
   for (const [options, message] of [
     [
       { dataDirectory: "d" },
-      /^startMember: unknown option dataDirectory: there are dataDir, flags,/,
+      /^startMember: unknown option dataDirectory: there are dataDir, config, flags,/,
     ],
     [{ dataDir: 1 }, "startMember: dataDir must be a string, not the number 1"],
     [{ flags: "--name=a" }, /^startMember: flags must be an array of strings, not the string/],

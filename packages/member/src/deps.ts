@@ -1,7 +1,7 @@
 /** The world, as a member needs it: what it is started with besides its configuration. */
 import type { Clock, Disk, KeyspaceOpener, Logger, Names, Random } from "@quorate/host";
 import type { Raft } from "@quorate/raft";
-import type { Sha256, Store } from "@quorate/store";
+import type { Alarms, Sha256, Store } from "@quorate/store";
 import type { PeerCall, Transport, TransportListener } from "@quorate/transport";
 import type { ApplyLimits } from "./apply/applier.ts";
 import type { MemberBounds } from "./bounds.ts";
@@ -30,9 +30,19 @@ export interface TransportRequest {
   readonly questions: LinkQuestions;
 }
 
+/** Is told of changes, within the turn that brings them; must not throw. */
+export interface MemberObserver {
+  /** @param leader the id of the leader; 0n where none is known */
+  leaderChanged(leader: bigint): void;
+  /** Alarms were raised or ended, or those of another store count from now on. */
+  alarmsChanged(alarms: Alarms): void;
+}
+
 /** The world, as a member needs it. */
 export interface MemberDeps {
   readonly clock: Clock;
+  /** What leases' time is counted by, for tests that move it alone; the clock if absent. */
+  readonly leaseClock?: Clock | undefined;
   readonly random: Random;
   readonly disk: Disk;
   readonly keyspaces: KeyspaceOpener;
@@ -77,6 +87,7 @@ export interface MemberDeps {
   readonly names?: Names | undefined;
   /** For --discovery-endpoints. */
   readonly openRegistry?: OpenRegistry | undefined;
+  readonly observer?: MemberObserver | undefined;
   /**
    * The member has stopped by itself: it cannot go on (an error), or it was removed from the
    * cluster (undefined).

@@ -23,6 +23,7 @@ import type { Applier } from "../apply/applier.ts";
 import { LastVoter } from "../apply/last-voter.ts";
 import type { SnapshotInstall } from "../apply/snapshot-install.ts";
 import type { SnapshotSender } from "../apply/snapshot-sender.ts";
+import type { MemberObserver } from "../deps.ts";
 import type { LeaseKeeper } from "../lease/keeper.ts";
 import type { VersionMonitor } from "../membership/index.ts";
 import type { MemberMetrics } from "../metrics/member-metrics.ts";
@@ -68,6 +69,7 @@ export interface LoopParts {
   readonly logger: Logger;
   readonly metrics: MemberMetrics;
   readonly faults: FaultHook;
+  readonly observer: MemberObserver | undefined;
 }
 
 export class MemberLoop {
@@ -357,6 +359,7 @@ export class MemberLoop {
     this.#heartbeats.reset();
     if (leader.isLeader) keeper.leads(raft.term);
     else keeper.steppedDown();
+    this.#parts.observer?.leaderChanged(id);
     if (id === 0n) return;
     metrics.leaderChanges.add();
     leader.electedMs = clock.monotonicMs();
