@@ -13,5 +13,5 @@ export {
   type MemberOptions,
   type RunningMember,
   StartError,
-  startMember,
-} from "./node/start-member.ts";
+} from "./node/launch.ts";
+export { startMember } from "./node/start-member.ts";

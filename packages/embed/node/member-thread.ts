@@ -16,7 +16,7 @@ import {
   type MemberOptions,
   type RunningMember,
   StartError,
-} from "./start-member.ts";
+} from "./launch.ts";
 
 /** What says that this file runs as the worker. */
 const ROLE = "quorate member";

@@ -7,7 +7,8 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import { connect } from "@quorate/client/node";
 import { AlarmType, MaintenanceService, toUtf8 } from "@quorate/proto";
-import { launch, newMemory, startMember } from "../node/start-member.ts";
+import { launch, newMemory } from "../node/launch.ts";
+import { startMember } from "../node/start-member.ts";
 
 const scratch = mkdtempSync(join(tmpdir(), "quorate-memory-test-"));
 // What members would make in a temporary directory is here.
@@ -40,14 +41,14 @@ test("a member in memory has a quota", async () => {
 test("a member in memory ends when its files take more than they may", async () => {
   const memory = newMemory(24 * 1024 * 1024);
   const member = await launch({ dataDir: ":memory:" }, { memory });
-  const client = member.client({ timeoutMs: 200 });
+  const client = member.client();
   const value = new Uint8Array(1024 * 1024);
-  let failed = false;
-  for (let i = 0; i < 40 && !failed; i++) {
-    await client.put("k", value).catch(() => {
-      failed = true;
-    });
-  }
+  let hasEnded = false;
+  const ended = member.ended.catch(() => {
+    hasEnded = true;
+  });
+  for (let i = 0; i < 64 && !hasEnded; i++)
+    await Promise.race([client.put("k", value).catch(() => {}), ended]);
   await assert.rejects(member.ended, /no space left on the disk/);
   client.close();
 });

@@ -7,7 +7,8 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { connect } from "@quorate/client/node";
 import { LeaseService, toUtf8 } from "@quorate/proto";
-import { type RunningMember, startMember } from "../node/start-member.ts";
+import type { RunningMember } from "../node/launch.ts";
+import { startMember } from "../node/start-member.ts";
 
 function scratchDir(): string {
   return mkdtempSync(join(tmpdir(), "quorate-embed-test-"));

@@ -1,7 +1,7 @@
 /** The world, as a member needs it: what it is started with besides its configuration. */
 import type { Clock, Disk, KeyspaceOpener, Logger, Names, Random } from "@quorate/host";
 import type { Raft } from "@quorate/raft";
-import type { Alarms, Sha256, Store } from "@quorate/store";
+import type { Sha256, Store } from "@quorate/store";
 import type { PeerCall, Transport, TransportListener } from "@quorate/transport";
 import type { ApplyLimits } from "./apply/applier.ts";
 import type { MemberBounds } from "./bounds.ts";
@@ -11,6 +11,7 @@ import type { LogMemory } from "./loop/limits.ts";
 import type { LinkQuestions } from "./membership/index.ts";
 import type { OpenRegistry } from "./membership/token-discovery.ts";
 import type { MemberMetrics } from "./metrics/member-metrics.ts";
+import type { MemberObserver } from "./observer.ts";
 import type { AnswerLimits } from "./reads/answer-memory.ts";
 import type { SliceLimits } from "./reads/slices.ts";
 import type { WatchLimits } from "./watch/index.ts";
@@ -28,14 +29,6 @@ export interface TransportRequest {
   readonly listener: TransportListener;
   readonly metrics: MemberMetrics;
   readonly questions: LinkQuestions;
-}
-
-/** Is told of changes, within the turn that brings them; must not throw. */
-export interface MemberObserver {
-  /** @param leader the id of the leader; 0n where none is known */
-  leaderChanged(leader: bigint): void;
-  /** Alarms were raised or ended, or those of another store count from now on. */
-  alarmsChanged(alarms: Alarms): void;
 }
 
 /** The world, as a member needs it. */

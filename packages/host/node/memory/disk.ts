@@ -1,6 +1,6 @@
 /**
  * An in-memory Disk that loses in a crash what a real disk may lose. A crash keeps of each file
- * what memory-file.ts describes, and of each directory the names after some prefix of the changes
+ * what file.ts describes, and of each directory the names after some prefix of the changes
  * since its last syncDir (file systems persist name changes in order, but to an unknown point). A
  * rename within a directory is one change; between directories it is two. A directory whose own
  * name is lost loses its content.
