@@ -181,6 +181,22 @@ for (const [name, makePlace] of places) {
       assert.equal(reopen(mark(60, 1)).entries.length, 30);
     });
 
+    it("ends a segment as soon as it is full", async () => {
+      const sizes: number[] = [];
+      const wal = Wal.create(disk, dir, METADATA, {
+        ...options(),
+        onWrite: (bytes) => sizes.push(bytes),
+      });
+      open.push(wal);
+      wal.append(state(1, 0), [entry(1, 1, 1000)]);
+      wal.append(undefined, [entry(2, 1, 1000)]);
+      const left = 4096 - verifyWal(disk, dir).endOffset;
+      // Frames have a multiple of 8 bytes, and so has what is left.
+      wal.append(undefined, [entry(3, 1, 1000 + left - sizes[1])]);
+      assert.equal(wal.segmentNames.length, 2);
+      assert.equal(disk.stat(`${dir}/${wal.segmentNames[0]}`)?.sizeBytes, 4096);
+    });
+
     it("puts all of a batch, however large, into one segment", async () => {
       const wal = create();
       wal.append(state(1, 0), entries(1, 500));
@@ -319,6 +335,7 @@ for (const [name, makePlace] of places) {
       await closing;
       throwsWalError(() => wal.append(undefined, [entry(2)]), "Closed");
       throwsWalError(() => void wal.sync(), "Closed");
+      throwsWalError(() => wal.syncNow(), "Closed");
       throwsWalError(() => wal.release(1), "Closed");
       await assert.rejects(wal.saveSnapshot(mark(1, 1)), WalError);
       assert.equal(reopen().entries.length, 1);
@@ -426,8 +443,10 @@ for (const [name, makePlace] of places) {
       const second = `${dir}/${wal.segmentNames[1]}`;
       assert.equal(disk.stat(second)?.sizeBytes, 64 << 10, "taken with all its zeros");
       assert.deepEqual(disk.list(dir), wal.segmentNames);
-      while (verifyWal(disk, dir).endOffset * 2 < 64 << 10)
+      while (verifyWal(disk, dir).endOffset * 2 < 64 << 10) {
+        assert.deepEqual(disk.list(dir), wal.segmentNames, "not before it is half full");
         wal.append(state(1, i), [entry(++i, 1, 1000)]);
+      }
       wal.append(state(1, i), [entry(++i, 1, 1000)]);
       await wal.sync();
       assert.deepEqual(disk.list(dir), [...wal.segmentNames, "1.tmp"]);
@@ -472,6 +491,8 @@ for (const [name, makePlace] of places) {
         [/the commit index goes back from 3 to 2/, state(2, 2), []],
         [/the commit index is 6, the last entry 5/, state(2, 6), []],
         [/a state has term 0/, state(0, 3), []],
+        [/a state has term 0/, state(0, 0), []],
+        [/a state has term 0/, state(0, 3, 0n), []],
       ];
       for (const [what, hardState, list] of breaches) {
         const wal = Wal.create(disk, dir, METADATA, options());
@@ -506,6 +527,7 @@ for (const [name, makePlace] of places) {
     it("refuses a segment size that is no multiple of 8", () => {
       for (const segmentBytes of [0, -8, 1001, Number.NaN]) {
         assert.throws(() => Wal.create(disk, dir, METADATA, options(segmentBytes)), /a segment of/);
+        assert.throws(() => Wal.open(disk, dir, START, options(segmentBytes)), /a segment of/);
       }
     });
 
