@@ -181,20 +181,28 @@ for (const [name, makePlace] of places) {
       assert.equal(reopen(mark(60, 1)).entries.length, 30);
     });
 
-    it("ends a segment as soon as it is full", async () => {
+    it("prepares a segment when one is half full, and takes it when it is full", async () => {
       const sizes: number[] = [];
       const wal = Wal.create(disk, dir, METADATA, {
         ...options(),
         onWrite: (bytes) => sizes.push(bytes),
       });
       open.push(wal);
-      wal.append(state(1, 0), [entry(1, 1, 1000)]);
-      wal.append(undefined, [entry(2, 1, 1000)]);
-      const left = 4096 - verifyWal(disk, dir).endOffset;
+      wal.append(state(1, 0), [entry(1, 1, 500)]);
+      wal.append(undefined, [entry(2, 1, 500)]);
       // Frames have a multiple of 8 bytes, and so has what is left.
-      wal.append(undefined, [entry(3, 1, 1000 + left - sizes[1])]);
+      const left = 2048 - verifyWal(disk, dir).endOffset;
+      wal.append(undefined, [entry(3, 1, 500 + left - sizes[1])]);
+      assert.deepEqual(disk.list(dir), [wal.segmentNames[0], "0.tmp"]);
+      wal.append(undefined, [entry(4, 1, 500 + 2048 - sizes[1])]);
       assert.equal(wal.segmentNames.length, 2);
       assert.equal(disk.stat(`${dir}/${wal.segmentNames[0]}`)?.sizeBytes, 4096);
+    });
+
+    it("takes a mark only with its configuration, but for that of the beginning", async () => {
+      const wal = create();
+      await wal.saveSnapshot(START);
+      await assert.rejects(wal.saveSnapshot({ ...mark(1, 1), confState: undefined }), /WAL-3/);
     });
 
     it("puts all of a batch, however large, into one segment", async () => {
