@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import type { Disk } from "@quorate/host";
-import { rejectsWithDiskError, throwsDiskError } from "@quorate/host/testing";
+import { ManualClock, rejectsWithDiskError, throwsDiskError } from "@quorate/host/testing";
 import type { raftpb } from "@quorate/proto";
 import {
   readWal,
@@ -197,6 +197,7 @@ for (const [name, makePlace] of places) {
       wal.append(undefined, [entry(4, 1, 500 + 2048 - sizes[1])]);
       assert.equal(wal.segmentNames.length, 2);
       assert.equal(disk.stat(`${dir}/${wal.segmentNames[0]}`)?.sizeBytes, 4096);
+      assert.equal(sizes.length, 5, "the head of the next segment is written too");
     });
 
     it("takes a mark only with its configuration, but for that of the beginning", async () => {
@@ -428,11 +429,17 @@ for (const [name, makePlace] of places) {
       assert.equal(reopen().entries.length, 210);
     });
 
-    it("writes a batch with one call, and reports its size", async () => {
+    it("writes a batch with one call, and reports its size and how long it took", async () => {
       const sizes: number[] = [];
+      const clock = new ManualClock();
+      clock.advance(1000);
       const wal = Wal.create(disk, dir, METADATA, {
         ...options(1 << 20),
-        onWrite: (sizeBytes) => sizes.push(sizeBytes),
+        clock,
+        onWrite: (sizeBytes, tookMs) => {
+          sizes.push(sizeBytes);
+          assert.equal(tookMs, 0);
+        },
       });
       open.push(wal);
       const before = verifyWal(disk, dir).endOffset;
