@@ -145,6 +145,18 @@ test("a front-end that takes too long to start is ended, and another starts", as
   await until(() => threads.serving === 1);
 });
 
+test("none starts once they are closed, also where one was to", async (t) => {
+  const clock = new ManualClock();
+  const { threads } = await make(t, 1, clock);
+  void threads.start();
+  clock.advance(START_LIMIT_MS + 1000);
+  await until(() => threads.ended === 1);
+  assert.deepEqual(threads.connections, [], "the next one waits for a pause");
+  await threads.close(0);
+  clock.advance(60_000);
+  assert.deepEqual(threads.connections, []);
+});
+
 test("a report has what happened before it was asked for", async (t) => {
   const { threads, port } = await start(t, 2);
   for (let count = 1; count <= 5; count++) {
