@@ -4,6 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { createServer, type ServerHttp2Stream } from "node:http2";
+import { createServer as createSocketServer, type Socket } from "node:net";
 import { Duplex } from "node:stream";
 import { test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
@@ -253,6 +254,20 @@ test("a snapshot that brings less than 64 KiB in the time of a stall is given up
   assert.equal(clock.nextDueMs(), undefined);
 });
 
+test("each 64 KiB put the end off, for what comes after them too", async () => {
+  const { clock, begin } = receiving();
+  const { stream, done } = begin(2n);
+  await clock.advanceAsync(600);
+  stream.push(framed(new Uint8Array(64 * KIB)));
+  await clock.advanceAsync(600);
+  stream.push(framed(new Uint8Array(5)));
+  await clock.advanceAsync(399);
+  assert.equal(stream.destroyed, false);
+  await clock.advanceAsync(1);
+  assert.equal(stream.destroyed, true);
+  await done;
+});
+
 test("the time that this member needs for a chunk is no fault of the sender's", async () => {
   const { clock, listener, begin } = receiving();
   listener.onChunk = () => new Promise((resolve) => void clock.after(5000, resolve));
@@ -424,6 +439,29 @@ test("a snapshot that is stopped ends: before it is under way, and while it is",
   }
 });
 
+test("a snapshot that is stopped while its receiver is dialled ends", async (t) => {
+  const { shared } = setUp();
+  const connected = Promise.withResolvers<void>();
+  const silent = createSocketServer((socket) => {
+    t.after(() => socket.destroy());
+    socket.on("error", () => {});
+    connected.resolve();
+  });
+  await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
+  t.after(() => silent.close());
+  const { port } = silent.address() as { port: number };
+  const sender = new SnapshotSender(
+    shared,
+    { id: 2n, urls: [`http://127.0.0.1:${port}`] },
+    { message: snapshotMessage(1n, 2n), body: chunksOf() },
+    () => assert.fail("it is not offered"),
+  );
+  const sent = sender.run();
+  await connected.promise;
+  sender.stop();
+  assert.equal(await sent, false);
+});
+
 test("a snapshot that nobody comes for fails as the dialling did", async () => {
   const { shared, logger } = setUp();
   for (const [urls, reason] of [
@@ -455,6 +493,8 @@ async function fetching(t: { after(task: () => void): void }, shared = setUp()) 
     session.on("close", () => sessions.delete(session));
     t.after(() => session.destroy());
   });
+  const sockets = new Set<Socket>();
+  server.on("connection", (socket) => sockets.add(socket));
   server.on("stream", (stream: ServerHttp2Stream) => {
     const request = { stream, verdict: "" };
     stream.on("error", () => {});
@@ -475,7 +515,7 @@ async function fetching(t: { after(task: () => void): void }, shared = setUp()) 
     shared.logger
       .find("warn", "failed to fetch a database snapshot")
       .map(({ fields }) => fields["error"]);
-  return { ...shared, requests, fetch, done, until, failure, sessions };
+  return { ...shared, requests, fetch, done, until, failure, sessions, sockets };
 }
 
 test("a snapshot that is fetched is told to its sender, and the connection ends", async (t) => {
@@ -538,6 +578,27 @@ test("a fetch that is stopped says nothing, whether it dials or reads", async (t
   await reading.done;
   await reading.until(() => reading.sessions.size === 0);
   assert.deepEqual(reading.failure(), []);
+});
+
+test("a sender that answers no ping is left", async (t) => {
+  const world = setUp();
+  const times = { pingIntervalMs: 100, pingTimeoutMs: 50, snapshotStallTimeoutMs: 1_000_000 };
+  const shared = { ...world.shared, options: { ...world.shared.options, ...times } };
+  const { clock, requests, until, done, sockets } = await fetching(t, { ...world, shared });
+  await until(() => requests.length === 1);
+  requests[0].stream.respond({ ":status": 200 });
+  requests[0].stream.write(framed(announced()));
+  await until(() => world.logger.find("info", "receiving database snapshot").length === 1);
+  for (const socket of sockets) socket.pause();
+  let isOver = false;
+  void done.then(() => {
+    isOver = true;
+  });
+  for (let i = 0; i < 200 && !isOver; i++) {
+    clock.advance(100);
+    await new Promise((resolve) => setTimeout(resolve, 1));
+  }
+  assert.equal(isOver, true);
 });
 
 test("a sender that nobody answers for is a failure", async () => {
