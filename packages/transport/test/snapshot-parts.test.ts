@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { createServer, type ServerHttp2Stream } from "node:http2";
-import { createServer as createSocketServer, type Socket } from "node:net";
+import type { Socket } from "node:net";
 import { Duplex } from "node:stream";
 import { test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
@@ -437,29 +437,6 @@ test("a snapshot that is stopped ends: before it is under way, and while it is",
     assert.deepEqual([stream.destroyed || !isUnderWay, state.isOver || !isUnderWay], [true, true]);
     assert.equal(clock.nextDueMs(), undefined);
   }
-});
-
-test("a snapshot that is stopped while its receiver is dialled ends", async (t) => {
-  const { shared } = setUp();
-  const connected = Promise.withResolvers<void>();
-  const silent = createSocketServer((socket) => {
-    t.after(() => socket.destroy());
-    socket.on("error", () => {});
-    connected.resolve();
-  });
-  await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
-  t.after(() => silent.close());
-  const { port } = silent.address() as { port: number };
-  const sender = new SnapshotSender(
-    shared,
-    { id: 2n, urls: [`http://127.0.0.1:${port}`] },
-    { message: snapshotMessage(1n, 2n), body: chunksOf() },
-    () => assert.fail("it is not offered"),
-  );
-  const sent = sender.run();
-  await connected.promise;
-  sender.stop();
-  assert.equal(await sent, false);
 });
 
 test("a snapshot that nobody comes for fails as the dialling did", async () => {
