@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { silentLogger } from "@quorate/host";
 import { ManualClock } from "@quorate/host/testing";
-import { errorOf, raftpb } from "@quorate/proto";
+import { errorOf, type LeaseGrantResponse, raftpb } from "@quorate/proto";
 import { type AppliedEntry, InvalidRequestError, type RequestKind } from "@quorate/store";
 import {
   APPLY_LIMITS,
@@ -16,7 +16,7 @@ import { Flusher, type FlusherDeps } from "../src/apply/flusher.ts";
 
 const { EntryNormal, EntryConfChange } = raftpb.EntryType;
 
-const entry = (index: number, bytes = 10, type = EntryNormal): raftpb.Entry => ({
+const entry = (index: number, bytes = 10, type: raftpb.EntryType = EntryNormal): raftpb.Entry => ({
   type,
   index,
   term: 1,
@@ -248,7 +248,7 @@ test("results and durations are counted by kind", () => {
   ]);
   const late = errorOf("Compacted");
   assert.deepEqual(follow({ kind: "compaction", error: late }), ["applied v3 Compaction true 0"]);
-  const response = { TTL: 60 } as unknown as AppliedEntry["response"];
+  const response: LeaseGrantResponse = { ID: 1n, TTL: 60, error: "", header: undefined };
   assert.deepEqual(follow({ kind: "leaseGrant", response }), [
     "applied v3 LeaseGrant true 0",
     "granted",

@@ -36,7 +36,7 @@ function parts(progress: readonly Peer[], learners: Readonly<Record<string, bool
       current: {
         membership: {
           member: (id: bigint) =>
-            id in learners ? { isLearner: learners[String(id)] } : undefined,
+            `${id}` in learners ? { isLearner: learners[`${id}`] } : undefined,
         },
       },
     },
