@@ -13,7 +13,7 @@ import {
   PREFACE,
   Setting,
 } from "../src/http2/constants.ts";
-import { constantFields } from "../src/http2/field-encoder.ts";
+import { constantFields } from "../src/http2/sender.ts";
 import {
   CoreClient,
   type CoreOptions,

@@ -18,9 +18,9 @@ import {
   PREFACE,
   Setting,
 } from "../http2/constants.ts";
-import { constantFields, type FieldList } from "../http2/field-encoder.ts";
 import { FrameSplitter } from "../http2/frame-splitter.ts";
-import { writeHeaders, writePing, writeSettings, writeWindowUpdate } from "../http2/frames.ts";
+import { writeHeaders, writePing, writeSettings, writeWindowUpdate } from "../http2/output.ts";
+import { constantFields, type FieldList } from "../http2/sender.ts";
 import { ClientCall, type ClientCallEvents } from "./client-call.ts";
 import { ClientFrames } from "./client-frames.ts";
 import type { ClientLimits } from "./client-limits.ts";

@@ -14,8 +14,8 @@ import {
   Setting,
 } from "../http2/constants.ts";
 import type { FrameHandler } from "../http2/frame-splitter.ts";
-import { writePing, writeSettingsAck, writeWindowUpdate } from "../http2/frames.ts";
 import { HeaderBlock } from "../http2/header-block.ts";
+import { writePing, writeSettingsAck, writeWindowUpdate } from "../http2/output.ts";
 import type { Status } from "../service.ts";
 import type { ClientState } from "./client-state.ts";
 
