@@ -17,7 +17,13 @@ export { HealthService } from "./src/grpc/health.ts";
 export { ReflectionService } from "./src/grpc/reflection.ts";
 export type { GrpcLimits, GrpcShared } from "./src/grpc/shared.ts";
 export { HpackDecoder } from "./src/hpack/decoder.ts";
-export { HpackEncoder, Indexing } from "./src/hpack/encoder.ts";
+export {
+  constantFields,
+  FieldEncoder,
+  type FieldList,
+  HpackEncoder,
+  Indexing,
+} from "./src/hpack/encoder.ts";
 export { type HttpContext, HttpDate } from "./src/http/context.ts";
 export { Exchange } from "./src/http/exchange.ts";
 export type { ResponseFields } from "./src/http/fields.ts";
@@ -28,7 +34,6 @@ export type { EngineCounters } from "./src/http2/counters.ts";
 export { FrameSplitter } from "./src/http2/frame-splitter.ts";
 export { DEFAULT_HTTP2_LIMITS, type Http2Limits } from "./src/http2/limits.ts";
 export { clientOf, FORWARDED_FOR, type Peer } from "./src/http2/peer.ts";
-export { constantFields, FieldEncoder, type FieldList } from "./src/http2/sender.ts";
 export { Http2Shared } from "./src/http2/shared.ts";
 export { isPieceSource, joinMessage, messageSize } from "./src/messages.ts";
 export { type CallShared, ServedCall, statusOf } from "./src/served-call.ts";

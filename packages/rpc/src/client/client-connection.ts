@@ -10,7 +10,7 @@
  * with UNAVAILABLE, and the owner closes the socket.
  */
 import { concat, fromLatin1 } from "@quorate/proto";
-import { type EncodableField, Indexing } from "../hpack/encoder.ts";
+import { constantFields, type EncodableField, type FieldList, Indexing } from "../hpack/encoder.ts";
 import {
   DEFAULT_WINDOW_BYTES,
   ErrorCode,
@@ -20,7 +20,6 @@ import {
 } from "../http2/constants.ts";
 import { FrameSplitter } from "../http2/frame-splitter.ts";
 import { writeHeaders, writePing, writeSettings, writeWindowUpdate } from "../http2/output.ts";
-import { constantFields, type FieldList } from "../http2/sender.ts";
 import { ClientCall, type ClientCallEvents } from "./client-call.ts";
 import { ClientFrames } from "./client-frames.ts";
 import type { ClientLimits } from "./client-limits.ts";

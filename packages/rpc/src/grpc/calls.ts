@@ -1,8 +1,8 @@
 /** Calls by gRPC: what all have in common, unary calls, and streams. */
 import { GrpcCode, readU32BE, toLatin1 } from "@quorate/proto";
+import type { FieldList } from "../hpack/encoder.ts";
 import type { Http2Connection } from "../http2/connection.ts";
 import { FORWARDED_FOR } from "../http2/peer.ts";
-import type { FieldList } from "../http2/sender.ts";
 import type { Http2Stream, StreamConsumer } from "../http2/stream.ts";
 import { MessageAssembler, messageSize, PREFIX_BYTES } from "../messages.ts";
 import { HELD_TOO_MUCH, ServedCall, statusOf } from "../served-call.ts";
@@ -37,8 +37,8 @@ const PENDING_TOO_MUCH: Status = {
 };
 
 /**
- * The common part of a unary call and a stream: metadata, the request's memory, and how messages and
- * the end are sent.
+ * The common part of a unary call and a stream: metadata, the request's memory, and how messages
+ * and the end are sent.
  */
 abstract class Call extends ServedCall<GrpcShared> implements StreamConsumer {
   protected readonly connection: Http2Connection;

@@ -3,12 +3,11 @@
  * written at once.
  */
 import { alloc, GrpcCode, writeU32BE } from "@quorate/proto";
-import { Indexing } from "../hpack/encoder.ts";
+import { constantFields, type FieldList, Indexing } from "../hpack/encoder.ts";
 import { Flag, FRAME_HEADER_BYTES, FrameType } from "../http2/constants.ts";
 import type { Output } from "../http2/output.ts";
 import { putFrameHeader } from "../http2/output.ts";
 import type { Sender } from "../http2/sender.ts";
-import { constantFields, type FieldList } from "../http2/sender.ts";
 import type { Http2Stream, SendPiece } from "../http2/stream.ts";
 import { encodeGrpcMessage, isPieceSource, joinMessage, PREFIX_BYTES } from "../messages.ts";
 import type { MessageBytes, Status, UnaryResponse } from "../service.ts";

@@ -34,9 +34,9 @@ import {
   type WriteTxn,
 } from "../mvcc/index.ts";
 import { headerAt } from "../mvcc/revision.ts";
+import { isReadOnlyTxn, isShortTxn } from "./check.ts";
 import { compareAll, compareAllNow } from "./compare.ts";
 import { deleteKey, deleteRange } from "./delete-range.ts";
-import { isReadOnlyTxn, isShortTxn } from "./kinds.ts";
 import { checkLease, put } from "./put.ts";
 import { range, rangeNow } from "./range.ts";
 
