@@ -16,14 +16,14 @@ export { Dispatcher } from "./src/grpc/dispatcher.ts";
 export { HealthService } from "./src/grpc/health.ts";
 export { ReflectionService } from "./src/grpc/reflection.ts";
 export type { GrpcLimits, GrpcShared } from "./src/grpc/shared.ts";
-export { HpackDecoder } from "./src/hpack/decoder.ts";
 export {
   constantFields,
   FieldEncoder,
   type FieldList,
+  HpackDecoder,
   HpackEncoder,
   Indexing,
-} from "./src/hpack/encoder.ts";
+} from "./src/hpack/hpack.ts";
 export { type HttpContext, HttpDate } from "./src/http/context.ts";
 export { Exchange } from "./src/http/exchange.ts";
 export type { ResponseFields } from "./src/http/fields.ts";

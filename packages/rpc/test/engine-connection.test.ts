@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { concat, fromHex, fromLatin1 } from "@quorate/proto";
-import { constantFields } from "../src/hpack/encoder.ts";
+import { constantFields } from "../src/hpack/hpack.ts";
 import {
   ErrorCode,
   Flag,

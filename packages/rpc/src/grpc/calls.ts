@@ -1,6 +1,6 @@
 /** Calls by gRPC: what all have in common, unary calls, and streams. */
 import { GrpcCode, readU32BE, toLatin1 } from "@quorate/proto";
-import type { FieldList } from "../hpack/encoder.ts";
+import type { FieldList } from "../hpack/hpack.ts";
 import type { Http2Connection } from "../http2/connection.ts";
 import { FORWARDED_FOR } from "../http2/peer.ts";
 import type { Http2Stream, StreamConsumer } from "../http2/stream.ts";

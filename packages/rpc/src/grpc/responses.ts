@@ -3,7 +3,7 @@
  * written at once.
  */
 import { alloc, GrpcCode, writeU32BE } from "@quorate/proto";
-import { constantFields, type FieldList, Indexing } from "../hpack/encoder.ts";
+import { constantFields, type FieldList, Indexing } from "../hpack/hpack.ts";
 import { Flag, FRAME_HEADER_BYTES, FrameType } from "../http2/constants.ts";
 import type { Output } from "../http2/output.ts";
 import { putFrameHeader } from "../http2/output.ts";

@@ -3,7 +3,7 @@
  * client's windows and the socket allow. Waiting streams take turns, one frame each.
  */
 
-import { FieldEncoder, type FieldList } from "../hpack/encoder.ts";
+import { FieldEncoder, type FieldList } from "../hpack/hpack.ts";
 import type { ByteBudget } from "./byte-budget.ts";
 import { DEFAULT_MAX_FRAME_BYTES, DEFAULT_WINDOW_BYTES, MAX_WINDOW_BYTES } from "./constants.ts";
 import { type Output, writeDataHeader, writeHeaders } from "./output.ts";
