@@ -132,11 +132,9 @@ export class EventList {
   /** Undefined until it is asked for twice, null if the events take several responses. */
   #joined: Uint8Array | null | undefined = undefined;
   #wasAskedFor = false;
-  /** Null if the events take several responses. */
-  #common: CommonMessage | null | undefined = undefined;
-  #commonWithPrev: CommonMessage | null | undefined = undefined;
-  #sizeBytes: number | undefined = undefined;
-  #sizeBytesWithPrev: number | undefined = undefined;
+  /** With and without the pairs before the events. */
+  #plain: EncodedList | undefined = undefined;
+  #withPrev: EncodedList | undefined = undefined;
 
   constructor(before: EventList | undefined, event: WatchEvent) {
     this.before = before;
@@ -164,13 +162,12 @@ export class EventList {
 
   /** Bytes of all events, encoded as `common` does. */
   sizeBytes(prevKv: PrevKv | undefined): number {
-    const kept = prevKv === undefined ? this.#sizeBytes : this.#sizeBytesWithPrev;
-    if (kept !== undefined) return kept;
-    let sizeBytes = 0;
-    for (const event of this.events) sizeBytes += bytesOf(event, prevKv).length;
-    if (prevKv === undefined) this.#sizeBytes = sizeBytes;
-    else this.#sizeBytesWithPrev = sizeBytes;
-    return sizeBytes;
+    const encoded = this.#encoded(prevKv);
+    if (encoded.sizeBytes === undefined) {
+      encoded.sizeBytes = 0;
+      for (const event of this.events) encoded.sizeBytes += bytesOf(event, prevKv).length;
+    }
+    return encoded.sizeBytes;
   }
 
   /**
@@ -194,20 +191,31 @@ export class EventList {
     prevKv: PrevKv | undefined,
     limits: WatchLimits,
   ): CommonMessage | undefined {
-    const kept = prevKv === undefined ? this.#common : this.#commonWithPrev;
-    if (kept === null) return undefined;
-    if (kept?.before === header) return kept;
+    const encoded = this.#encoded(prevKv);
+    if (encoded.common === null) return undefined;
+    if (encoded.common?.before === header) return encoded.common;
     const { events } = this;
     const after = events.map((event) => bytesOf(event, prevKv));
     const sizeBytes = sizeOfOne(events, after, limits);
-    const made =
+    encoded.common =
       sizeBytes === undefined
         ? null
         : { before: header, after, sizeBytes: header.length + sizeBytes };
-    if (prevKv === undefined) this.#common = made;
-    else this.#commonWithPrev = made;
-    return made ?? undefined;
+    return encoded.common ?? undefined;
   }
+
+  #encoded(prevKv: PrevKv | undefined): EncodedList {
+    if (prevKv === undefined) return (this.#plain ??= new EncodedList());
+    return (this.#withPrev ??= new EncodedList());
+  }
+}
+
+/** The events of a list in one of their two encodings, as far as somebody has asked. */
+class EncodedList {
+  /** The sum of their sizes. */
+  sizeBytes: number | undefined = undefined;
+  /** What their responses have in common; null if they take several. */
+  common: CommonMessage | null | undefined = undefined;
 }
 
 /**

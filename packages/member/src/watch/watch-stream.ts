@@ -125,10 +125,6 @@ export class WatchStream {
     return this.#isTouched;
   }
 
-  get parkedCount(): number {
-    return this.#parked.size;
-  }
-
   /** Bytes that are queued or wait in the engine. */
   get backlogBytes(): number {
     return this.#queuedBytes + this.#call.bufferedBytes;

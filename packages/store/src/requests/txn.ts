@@ -165,9 +165,9 @@ function checkOp(
 
 /**
  * Unlike a range alone, a range in a transaction accepts only 0 as "the newest": a negative
- * revision counts as compacted.
+ * revision counts as compacted. @throws EtcdError FutureRev, Compacted
  */
-function checkRevision(view: ReadView, revision: number): void {
+export function checkRevision(view: ReadView, revision: number): void {
   if (revision === 0) return;
   if (revision > view.revision) throw errorOf("FutureRev");
   if (revision < view.compactRevision) throw errorOf("Compacted");
