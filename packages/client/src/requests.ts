@@ -129,7 +129,8 @@ const sortOrders = {
   descend: RangeRequest_SortOrder.DESCEND,
 };
 
-const GET_SHAPE: Shape<GetOptions> = {
+/** The options of a get, for checkOptions. */
+export const GET_SHAPE: Shape<GetOptions> = {
   ...RANGE_SHAPE,
   limit: INTEGER,
   revision: INTEGER,
@@ -185,7 +186,8 @@ export interface PutOptions {
   readonly ignoreLease?: boolean;
 }
 
-const PUT_SHAPE: Shape<PutOptions> = {
+/** The options of a put, for checkOptions. */
+export const PUT_SHAPE: Shape<PutOptions> = {
   lease: ID,
   prevKv: FLAG,
   ignoreValue: FLAG,
@@ -210,7 +212,8 @@ export interface DeleteOptions extends RangeOptions {
   readonly prevKv?: boolean;
 }
 
-const DELETE_SHAPE: Shape<DeleteOptions> = { ...RANGE_SHAPE, prevKv: FLAG };
+/** The options of a delete, for checkOptions. */
+export const DELETE_SHAPE: Shape<DeleteOptions> = { ...RANGE_SHAPE, prevKv: FLAG };
 
 /** A DeleteRange request. Throws TypeError for a wrong key or option. */
 export function deleteRequest(key: Bytes, options: DeleteOptions = {}): DeleteRangeRequest {
