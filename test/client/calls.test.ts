@@ -1,69 +1,9 @@
 /** What every call takes, and what its failure says, on real members. */
 import assert from "node:assert/strict";
-import { once } from "node:events";
-import {
-  type AddressInfo,
-  createServer,
-  connect as dial,
-  type Server,
-  type Socket,
-} from "node:net";
 import { after, test } from "node:test";
 import { type ClientError, type ErrorCode, opPut } from "@quorate/client";
 import { onEachServer } from "./servers.ts";
-
-/** A way to a member, which can be cut when the member's next response comes. */
-class Way {
-  readonly endpoint: string;
-  /** Whether the next response is lost, and the connection with it. */
-  losesResponse = false;
-  readonly #server: Server;
-  readonly #sockets = new Set<Socket>();
-
-  private constructor(server: Server, port: number) {
-    this.#server = server;
-    this.endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    server.on("connection", (near) => {
-      const far = dial(port, "127.0.0.1");
-      for (const one of [near, far]) {
-        this.#sockets.add(one);
-        one.on("error", () => {});
-        one.on("close", () => {
-          this.#sockets.delete(one);
-          near.destroy();
-          far.destroy();
-        });
-      }
-      near.pipe(far);
-      far.on("data", (bytes: Buffer) => {
-        if (!this.losesResponse || !hasResponse(bytes)) near.write(bytes);
-        else {
-          this.losesResponse = false;
-          near.destroy();
-        }
-      });
-    });
-  }
-
-  static async to(endpoint: string): Promise<Way> {
-    const server = createServer();
-    server.listen(0, "127.0.0.1");
-    await once(server, "listening");
-    return new Way(server, Number(new URL(endpoint).port));
-  }
-
-  close(): void {
-    this.#server.close();
-    for (const socket of this.#sockets) socket.destroy();
-  }
-}
-
-/** Whether one of these HTTP/2 frames is HEADERS, with which a response begins. */
-function hasResponse(frames: Buffer): boolean {
-  for (let at = 0; at + 9 <= frames.length; at += 9 + frames.readUIntBE(at, 3))
-    if (frames[at + 3] === 1) return true;
-  return false;
-}
+import { Way } from "./way.ts";
 
 onEachServer(import.meta.filename, (server) => {
   let way: Way | undefined;

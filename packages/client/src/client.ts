@@ -43,6 +43,7 @@ import {
   type HashKVResponse,
   HashRequest,
   type HashResponse,
+  type KeyValue,
   KVService,
   MaintenanceService,
   MemberAddRequest,
@@ -57,6 +58,7 @@ import {
   type MemberUpdateResponse,
   MoveLeaderRequest,
   type MoveLeaderResponse,
+  type RequestOp,
   SnapshotRequest,
   type SnapshotResponse,
   StatusRequest,
@@ -70,12 +72,17 @@ import {
   WAIT_SHAPE,
   type WaitOptions,
 } from "./call-options.ts";
-import { type Caller, type StreamOptions, type UnaryMethod, unlessAborted } from "./caller.ts";
+import { type StreamOptions, type UnaryMethod, unlessAborted } from "./caller.ts";
+import type { ValueCodec } from "./codec.ts";
 import { abortError, ClientError } from "./errors.ts";
 import type { Failover } from "./failover.ts";
+import { type Followed, type FollowOptions, follow } from "./follow.ts";
 import { withJson } from "./json.ts";
+import type { KvCaller } from "./kv-caller.ts";
 import { Leases } from "./leases.ts";
 import type { ClientTimer, Link } from "./link.ts";
+import { Namespace } from "./namespace.ts";
+import { getEach, type StreamedGetOptions } from "./range-stream.ts";
 import {
   type Bytes,
   DELETE_SHAPE,
@@ -98,12 +105,13 @@ import {
   getResult,
   type PutResult,
   putResult,
-  type TxnResult,
+  type TxnResultOf,
   txnResult,
 } from "./responses.ts";
 import { isStaleToken } from "./resume.ts";
 import { Session, type SessionOptions } from "./session.ts";
 import { ClientStream, type StreamMethod } from "./stream.ts";
+import { runTransaction, type Transaction, type TransactionOptions } from "./transaction.ts";
 import { Wait } from "./wait.ts";
 import { Watch, type WatchOptions } from "./watch.ts";
 
@@ -134,7 +142,7 @@ const STREAM_SHAPE = { requireLeader: FLAG, renewToken: FLAG, ...WAIT_SHAPE };
 /** Opens a link to any endpoint. */
 export type OpenLink = (endpoint: string) => Link;
 
-export class Client implements Caller, AsyncDisposable {
+export class Client implements KvCaller, AsyncDisposable {
   /** Calls about leases. */
   readonly leases: Leases;
   /** Calls about users and roles. */
@@ -229,10 +237,48 @@ export class Client implements Caller, AsyncDisposable {
     return deleteResult(await this.call(KVService.methods.DeleteRange, request, false, call));
   }
 
-  /** Runs `success` if all comparisons hold, else `failure`; all at one revision. */
-  async txn(parts: TxnParts, options?: CallOptions): Promise<TxnResult> {
+  /**
+   * Runs `success` if all comparisons hold, else `failure`; all at one revision. The results have
+   * the types of the operations.
+   */
+  async txn<
+    const Success extends readonly RequestOp[] = readonly [],
+    const Failure extends readonly RequestOp[] = readonly [],
+  >(
+    parts: TxnParts<Success, Failure>,
+    options?: CallOptions,
+  ): Promise<TxnResultOf<Success, Failure>> {
     const request = txnRequest(parts);
-    return txnResult(await this.call(KVService.methods.Txn, request, readsOnly(request), options));
+    const response = await this.call(KVService.methods.Txn, request, readsOnly(request), options);
+    return txnResult(response) as TxnResultOf<Success, Failure>;
+  }
+
+  /**
+   * Runs a function as one transaction: what it reads is of one revision, and what it writes is made
+   * at once, and only if nothing that it read or writes has changed; else the function runs again.
+   * Rejects with ConflictError after `maxAttempts` (20), with ClientError, and with what the
+   * function throws, which makes nothing. A transaction of unknown outcome is not made again.
+   */
+  transaction<T>(
+    body: (transaction: Transaction) => Promise<T>,
+    options: TransactionOptions = {},
+  ): Promise<T> {
+    return runTransaction(this, body, options);
+  }
+
+  /** The keys below a prefix, with values of a codec: text, bytes, json(), json(schema). */
+  namespace<Out, In = Out>(prefix: string, codec: ValueCodec<Out, In>): Namespace<Out, In> {
+    return new Namespace(this, prefix, codec);
+  }
+
+  /** The records of a range, however many, one by one and of one revision. As getStream(). */
+  getEach(key: Bytes, options: StreamedGetOptions = {}): AsyncGenerator<KeyValue, undefined> {
+    return getEach(this, key, options);
+  }
+
+  /** What a range holds and then every change of it, also over compactions. As follow(). */
+  follow(key: Bytes, options: FollowOptions = {}): AsyncGenerator<Followed, undefined> {
+    return follow(this, key, options);
   }
 
   /**

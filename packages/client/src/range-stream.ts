@@ -73,6 +73,15 @@ export async function* getStream(
     };
 }
 
+/** The records of getStream() one by one. */
+export async function* getEach(
+  caller: Caller,
+  key: Bytes,
+  options: StreamedGetOptions = {},
+): AsyncGenerator<KeyValue, undefined> {
+  for await (const { kvs } of getStream(caller, key, options)) yield* kvs;
+}
+
 /** The response of a range that was read in parts. Rejects with ClientError, as `getStream`. */
 export async function streamedRange(
   caller: Caller,

@@ -43,7 +43,8 @@ export interface WatchOptions extends RangeOptions, WaitOptions {
   readonly onBreak?: (error: ClientError) => void;
 }
 
-const WATCH_SHAPE: Shape<WatchOptions> = {
+/** The options of a watch, for checkOptions. */
+export const WATCH_SHAPE: Shape<WatchOptions> = {
   ...RANGE_SHAPE,
   ...WAIT_SHAPE,
   revision: INTEGER,
