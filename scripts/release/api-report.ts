@@ -30,6 +30,8 @@ interface Module {
   readonly exported: Map<string, string>;
 }
 
+const PRIVATE = /^ {4}(?:#private;$|private )/;
+
 const PLUGINS: ParserPlugin[] = [["typescript", { dts: true }]];
 
 /**
@@ -181,7 +183,8 @@ function textOf({ text, comments }: Module, { start, end }: Node): string {
   }
   left += text.slice(at, end);
   return left
-    .replace(/^ *(?:#private|private [^\n]*);\n/gm, "")
-    .replace(/^\s*\n/gm, "")
+    .split("\n")
+    .filter((line) => line.trim() !== "" && !PRIVATE.test(line))
+    .join("\n")
     .replace(/^declare /, "");
 }

@@ -99,7 +99,7 @@ export class Transaction {
     if (written !== undefined) return written.value;
     let read = this.#reads.get(name);
     if (read === undefined) {
-      const kv = this.#fetched.has(name) ? this.#fetched.get(name) : await this.#fetch(bytes);
+      const kv = this.#fetched.has(name) ? this.#fetched.get(name) : await this.#load(bytes);
       read = { key: bytes, kv };
       this.#reads.set(name, read);
     }
@@ -123,7 +123,7 @@ export class Transaction {
     this.#writes.set(toLatin1(bytes), { key: bytes, value: undefined, op: opDelete(bytes) });
   }
 
-  async #fetch(key: Uint8Array): Promise<KeyValue | undefined> {
+  async #load(key: Uint8Array): Promise<KeyValue | undefined> {
     const { header, kvs } = await this.#client.get(key, {
       revision: this.#revision,
       signal: this.#signal,
