@@ -235,18 +235,16 @@ export class Recorder {
       this.#failure ??= error;
       end();
     };
-    const over = new AbortController();
     const background = Promise.all([
       this.#syncLoop().catch(fail),
       this.#dutyLoop().catch(fail),
-      this.#deps.mirror?.run(this.#options.mirrorIntervalMs, over.signal).catch(fail),
+      this.#mirrorLoop().catch(fail),
     ]);
     try {
       await this.#followLoop(target);
     } finally {
       this.#stop.removeEventListener("abort", end);
       this.#isFollowing = false;
-      over.abort();
       await background;
     }
   }
@@ -348,6 +346,19 @@ export class Recorder {
         .catch((error: unknown) => {
           if (error !== this.#stop.reason) ignoreClientError(error);
         });
+    }
+  }
+
+  async #mirrorLoop(): Promise<void> {
+    const { mirror, clock } = this.#deps;
+    if (mirror === undefined) return;
+    const { mirrorIntervalMs } = this.#options;
+    let dueMs = clock.wallMs() + mirrorIntervalMs;
+    while (this.#isFollowing) {
+      await this.#sleep(Math.max(MIN_PAUSE_MS, Math.min(TICK_MS, mirrorIntervalMs)));
+      if (clock.wallMs() < dueMs) continue;
+      await mirror.keepUp();
+      dueMs = clock.wallMs() + mirrorIntervalMs;
     }
   }
 

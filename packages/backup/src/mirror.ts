@@ -70,7 +70,7 @@ export function piecesInOrder(pieces: readonly Piece[]): Piece[] {
 export interface MirrorDeps {
   readonly disk: Disk;
   readonly store: ObjectStore;
-  readonly clock: Clock;
+  readonly clock: Pick<Clock, "wallMs">;
   /** Of a new backup: a text that no other has. */
   readonly identity: string;
   report(text: string): void;
@@ -86,6 +86,7 @@ export class Mirror {
   readonly #pieces = new Map<string, Piece>();
   #uploadedBytes = 0;
   #passedMs = 0;
+  #isBehind = false;
   #isRemovalRefused = false;
 
   constructor(deps: MirrorDeps, dir: string) {
@@ -151,24 +152,19 @@ export class Mirror {
   }
 
   /**
-   * Makes a pass after each interval until stopped. A pass that the store fails is reported once,
-   * and made again when it is next due. Rejects with BackupError, DiskError.
+   * A pass beside a run. One that the store fails is reported once, until one ends well. Rejects
+   * with BackupError, DiskError.
    */
-  async run(intervalMs: number, stop: AbortSignal): Promise<void> {
-    const { clock, report, warn } = this.#deps;
-    let isBehind = false;
-    while (!stop.aborted) {
-      await pause(clock, intervalMs, stop);
-      if (stop.aborted) return;
-      try {
-        await this.pass(false);
-        if (isBehind) report("the mirror has caught up");
-        isBehind = false;
-      } catch (error) {
-        if (!(error instanceof ObjectStoreError)) throw error;
-        if (!isBehind) warn(`the mirror is behind: ${error.message}`);
-        isBehind = true;
-      }
+  async keepUp(): Promise<void> {
+    const { report, warn } = this.#deps;
+    try {
+      await this.pass(false);
+      if (this.#isBehind) report("the mirror has caught up");
+      this.#isBehind = false;
+    } catch (error) {
+      if (!(error instanceof ObjectStoreError)) throw error;
+      if (!this.#isBehind) warn(`the mirror is behind: ${error.message}`);
+      this.#isBehind = true;
     }
   }
 
@@ -293,19 +289,6 @@ function newestSegment(names: readonly string[]): string | undefined {
     .filter((name) => parseSegmentName(name) !== undefined)
     .sort()
     .at(-1);
-}
-
-/** Resolves after a time, or when stopped. */
-function pause(clock: Clock, ms: number, stop: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const end = (): void => {
-      timer.cancel();
-      stop.removeEventListener("abort", end);
-      resolve();
-    };
-    const timer = clock.after(ms, end);
-    stop.addEventListener("abort", end);
-  });
 }
 
 async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
