@@ -10,7 +10,7 @@ const all = { key: key("a"), rangeEnd: key("z") };
 
 test("a stream that is closed gives back all that it held", async () => {
   const bench = await new WatchBench().open();
-  const { call } = bench.call({ budgetBytes: 1 });
+  const { call } = bench.call();
   call.create({ key: key("a") });
   call.create(all);
   await bench.run();
