@@ -127,3 +127,72 @@ test("a stream may hold as many bytes as its bound", async () => {
   assert.deepEqual(await heldBy(bytes), { bytes, parked: 0 });
   assert.equal((await heldBy(bytes - 1)).parked, 1);
 });
+
+test("who is full goes on as soon as the client has read, though its connection never was", async () => {
+  const bench = await new WatchBench({ ...TIGHT, maxRecentEvents: 1000 }).open();
+  const { call } = bench.call();
+  call.create(all);
+  await bench.run();
+  call.read();
+  const expected = Array.from({ length: 20 }, (_, i) => {
+    const value = `${i}`.padEnd(150, "v");
+    return `put a=${value}@${bench.write({ a: value })}`;
+  });
+  const got: string[] = [];
+  for (let i = 0; i < 50 && got.length < expected.length; i++) {
+    await bench.run();
+    got.push(...textsOf(call.read()));
+  }
+  assert.deepEqual(got, expected);
+  assert.deepEqual([bench.hub.pendingEvents, bench.hub.backlogBytes, bench.events], [0, 0, 20]);
+});
+
+test("a revision that is read from the store in parts is sent when it is complete", async () => {
+  const bench = await new WatchBench({ ...WATCH_LIMITS, maxSliceEvents: 3 }).open();
+  const names = Array.from({ length: 12 }, (_, i) => `k${String(i).padStart(2, "0")}`);
+  const revision = bench.write(Object.fromEntries(names.map((name) => [name, "x"])));
+  await bench.settled(bench.store.flush());
+  const { call } = bench.call();
+  call.create({ ...all, startRevision: revision });
+  await bench.run(50);
+  const [, ...responses] = call.read();
+  assert.deepEqual(
+    responses.map((response) => textsOf([response])),
+    [names.map((name) => `put ${name}=x@${revision}`)],
+  );
+});
+
+test("calls that share what they are sent have it all the same", async () => {
+  const bench = await new WatchBench().open();
+  const calls = [1, 2].map(() => bench.call({ isSharing: true }).call);
+  for (const call of calls) call.create(all);
+  await bench.run();
+  for (const call of calls) call.read();
+  bench.write({ a: "1" });
+  await bench.run();
+  for (const call of calls) assert.deepEqual(textsOf(call.read()), ["put a=1@2"]);
+});
+
+test("a response has as many bytes of events as its bound, and no more", async () => {
+  const responsesOf = async (maxResponseBytes: number) => {
+    const bench = await new WatchBench({ ...WATCH_LIMITS, maxResponseBytes }).open();
+    const { call } = bench.call();
+    call.create({ ...all, prevKv: true });
+    await bench.run();
+    call.read();
+    for (const name of ["a", "b", "c", "d"]) bench.write({ [name]: "x" });
+    await bench.run();
+    return call.read().map(({ events }) => events);
+  };
+  const [[event]] = await responsesOf(WATCH_LIMITS.maxResponseBytes);
+  // With its tag and its length.
+  const eventBytes = event.length + 2;
+  for (const [bytes, sizes] of [
+    [2 * eventBytes, [2, 2]],
+    [2 * eventBytes - 1, [1, 1, 1, 1]],
+  ] as const)
+    assert.deepEqual(
+      (await responsesOf(bytes)).map(({ length }) => length),
+      sizes,
+    );
+});
