@@ -1,0 +1,44 @@
+/** What follows from an observation. */
+import { type MemberView, type Observed, ordinalOf } from "./observed.ts";
+
+/** Name of a member that is not used by any pod, claim or member, now or in the list. */
+export function freeName({ cluster, pods, claims, strangers, members }: Observed): string {
+  const used = [...pods.keys(), ...claims.keys(), ...strangers];
+  for (const { pod } of members ?? []) used.push(pod);
+  const highest = used.reduce((most, name) => Math.max(most, ordinalOf(name)), -1);
+  return `${cluster.metadata.name}-${highest + 1}`;
+}
+
+/** A member that responds and whose pod is ready. */
+export function isWell({ pod }: MemberView, { pods, reached }: Observed): boolean {
+  const view = pods.get(pod);
+  return view !== undefined && view.isReady && !view.isTerminating && reached.has(pod);
+}
+
+/** The data of a member are gone for good. */
+export function hasLostDisk(
+  name: string,
+  { pods, claims }: Pick<Observed, "pods" | "claims">,
+): boolean {
+  const [pod, claim] = [pods.get(name), claims.get(name)];
+  if (pod?.isReady) return false;
+  if (claim === undefined || claim.isLost) return true;
+  if (claim.isTerminating && pod === undefined) return true;
+  return pod?.hasLostData === true && claim.hasStarted;
+}
+
+/** Members that vote. */
+export const votersOf = ({ members = [] }: Observed): MemberView[] =>
+  members.filter(({ isLearner }) => !isLearner);
+
+/** The member that leads, by what those say that respond. */
+export function leaderOf({ reached, members = [] }: Observed): MemberView | undefined {
+  let newest = 0;
+  let leader: string | undefined;
+  for (const one of reached.values()) {
+    if (one.leader === "0" || one.term < newest) continue;
+    newest = one.term;
+    ({ leader } = one);
+  }
+  return members.find(({ id }) => id === leader);
+}
