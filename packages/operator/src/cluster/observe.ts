@@ -92,16 +92,14 @@ export function rootCredentials(secret: KubeObject): Credentials {
   };
 }
 
-/** How the members of a cluster are called; undefined before it has certificates. */
-export async function targetOf(kube: Kube, cluster: KubeObject): Promise<Target | undefined> {
+/** How the voters of a cluster are called; undefined before there are any. */
+export async function targetOf(kube: Kube, cluster: QuorateCluster): Promise<Target | undefined> {
   const { namespace, name } = keyOf(cluster);
-  const [root, pods] = await Promise.all([
-    kube.get("Secret", namespace, leafName(name, "root")),
-    kube.list("Pod", namespace, selectorText(name, "member")),
-  ]);
-  if (root === undefined || pods.length === 0) return undefined;
-  const urls = pods.map(({ metadata }) => [metadata.name, clientUrl(cluster, metadata.name)]);
-  return { urls: new Map(urls as [string, string][]), credentials: rootCredentials(root) };
+  const root = await kube.get("Secret", namespace, leafName(name, "root"));
+  const voters = (cluster.status?.memberList ?? []).filter(({ role }) => role !== "learner");
+  if (root === undefined || voters.length === 0) return undefined;
+  const urls = new Map(voters.map((one) => [one.name, clientUrl(cluster, one.name)]));
+  return { urls, credentials: rootCredentials(root) };
 }
 
 /** Looks at everything once. Rejects where the API server does not respond. */
@@ -129,18 +127,23 @@ export async function observe(
   });
   const podViews = pods.map(podView);
   const root = secretOf(leafName(name, "root"));
-  const urls = new Map(podViews.map((pod) => [pod.name, clientUrl(cluster, pod.name)]));
-  const target =
-    root === undefined || urls.size === 0
-      ? undefined
-      : { urls, credentials: rootCredentials(root) };
+  const credentials = root === undefined ? undefined : rootCredentials(root);
   const reached = new Map<string, Reached>();
-  const reachAll = podViews.map(async (pod) => {
-    const found = await members.reach(target!, pod.name);
-    if (found !== undefined) reached.set(pod.name, found);
-  });
-  const [membership] =
-    target === undefined ? [] : await Promise.all([members.membership(target), ...reachAll]);
+  if (credentials !== undefined) {
+    const urls = new Map(podViews.map((pod) => [pod.name, clientUrl(cluster, pod.name)]));
+    const looks = podViews.map(async (pod) => {
+      const found = await members.reach({ urls, credentials }, pod.name);
+      if (found !== undefined) reached.set(pod.name, found);
+    });
+    await Promise.all(looks);
+  }
+  // Learners and members that are away would only refuse.
+  const voters = [...reached].filter(([, { isLearner }]) => !isLearner);
+  const target =
+    credentials === undefined || voters.length === 0
+      ? undefined
+      : { urls: new Map(voters.map(([pod]) => [pod, clientUrl(cluster, pod)])), credentials };
+  const membership = target === undefined ? undefined : await members.membership(target);
   return {
     nowMs,
     cluster,
