@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import type { RunningApiServer } from "@quorate/kube-apiserver/node";
 import { request } from "undici";
-import { Sandbox, writePrograms } from "../support/sandbox.ts";
+import { Sandbox, writePrograms } from "../../../../test/support/sandbox.ts";
 
 const TURN_MS = 200;
 /** Kubernetes' later ones wait longer. */

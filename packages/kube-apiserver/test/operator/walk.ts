@@ -3,7 +3,7 @@
  * as processes and a load whose history is judged. Runs in namespaces of its own:
  *
  *     ./dev soak operator            the whole walk, and the table of what each step cost
- *     node test/operator/walk.ts DIR short|whole
+ *     node packages/kube-apiserver/test/operator/walk.ts DIR short|whole
  *
  * Members, their certificates, the operator and the load are real; only what runs pods is the
  * test's (kubelet.ts). The operator is a pod with no more rights than its manifest gives it.
@@ -16,12 +16,12 @@ import { SeededRandom } from "@quorate/host";
 import { type RunningApiServer, startApiServer } from "@quorate/kube-apiserver/node";
 import { fromLatin1, KeyValue, KVService } from "@quorate/proto";
 import { parseAllDocuments } from "yaml";
-import { judgeFile } from "../robustness/judging.ts";
-import { END_KEY, FIRST_KEY } from "../robustness/keys.ts";
-import { type Line, Recorder, readHistory } from "../robustness/recorder.ts";
-import { liveAsClient, Shared } from "../robustness/workload.ts";
-import { TestClient } from "../support/client.ts";
-import { BRIDGE_ADDRESS, makeBridge } from "../support/sandbox.ts";
+import { judgeFile } from "../../../../test/robustness/judging.ts";
+import { END_KEY, FIRST_KEY } from "../../../../test/robustness/keys.ts";
+import { type Line, Recorder, readHistory } from "../../../../test/robustness/recorder.ts";
+import { liveAsClient, Shared } from "../../../../test/robustness/workload.ts";
+import { TestClient } from "../../../../test/support/client.ts";
+import { BRIDGE_ADDRESS, makeBridge } from "../../../../test/support/sandbox.ts";
 import { Kubelet } from "./kubelet.ts";
 
 const CLUSTERS = "/apis/quorate.dev/v1alpha1/namespaces/apps/quorateclusters";
@@ -70,7 +70,7 @@ async function call(path: string, method = "GET", body?: object, contentType?: s
 
 /** Creates the objects of the operator's manifest, but for what Kubernetes would make pods of. */
 async function install(server: RunningApiServer): Promise<void> {
-  const file = resolve(import.meta.dirname, "../../deploy/kubernetes/operator.yaml");
+  const file = resolve(import.meta.dirname, "../../../../deploy/kubernetes/operator.yaml");
   const plurals: Readonly<Record<string, string>> = {
     Namespace: "/api/v1/namespaces",
     ServiceAccount: "/api/v1/namespaces/quorate-system/serviceaccounts",
