@@ -1,11 +1,6 @@
 /** An operator for Kubernetes: clusters, backups, restores and users as objects. */
 export { BackupReconciler } from "./src/backups.ts";
-export type { Certifier, Pair, Subject } from "./src/certificates.ts";
-export { MODE } from "./src/cluster/objects.ts";
-export { DATA_LOST_CODE, type MemberView, type Reached } from "./src/cluster/observed.ts";
-export { ClusterReconciler } from "./src/cluster/reconciler.ts";
-export { Election } from "./src/election.ts";
-export type { QuorateCluster } from "./src/kinds.ts";
+export type { QuorateCluster } from "./src/base/kinds.ts";
 export {
   type Key,
   type Kind,
@@ -14,10 +9,15 @@ export {
   type KubeObject,
   type MergePatch,
   RESOURCES,
-} from "./src/kube.ts";
-export type { Members, Membership, Permission, Target } from "./src/members.ts";
-export { OperatorMetrics } from "./src/metrics.ts";
+} from "./src/base/kube.ts";
+export type { Members, Membership, Permission, Target } from "./src/base/members.ts";
+export { OperatorMetrics } from "./src/base/metrics.ts";
+export { definitions } from "./src/base/schemas.ts";
+export type { Certifier, Pair, Subject } from "./src/cluster/certificates.ts";
+export { MODE } from "./src/cluster/objects.ts";
+export { DATA_LOST_CODE, type MemberView, type Reached } from "./src/cluster/observed.ts";
+export { ClusterReconciler } from "./src/cluster/reconciler.ts";
+export { Election } from "./src/election.ts";
 export { Operator } from "./src/operator.ts";
 export { RestoreReconciler } from "./src/restores.ts";
-export { definitions } from "./src/schemas.ts";
 export { UserReconciler } from "./src/users.ts";

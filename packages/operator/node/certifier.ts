@@ -1,7 +1,7 @@
 /** Certificates by Node and the host's library. */
 import { X509Certificate } from "node:crypto";
 import { issueCertificate, makeAuthority } from "@quorate/host/node";
-import type { Certifier } from "../src/certificates.ts";
+import type { Certifier } from "../src/cluster/certificates.ts";
 
 export const nodeCertifier: Certifier = {
   authority: (commonName, fromMs, untilMs) => makeAuthority(commonName, { fromMs, untilMs }),

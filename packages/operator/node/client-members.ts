@@ -1,8 +1,8 @@
 /** Members over the client: a connection for each look, for members come and go. */
 import { type Client, ClientError, connect, prefixEnd } from "@quorate/client";
 import { authpb, fromUtf8, idToHex, toUtf8 } from "@quorate/proto";
+import type { Members, Membership, Permission, Target } from "../src/base/members.ts";
 import type { MemberView, Reached } from "../src/cluster/observed.ts";
-import type { Members, Membership, Permission, Target } from "../src/members.ts";
 
 /** A member that takes longer to say how it is counts as away. */
 const LOOK_MS = 2000;

@@ -8,7 +8,7 @@ import {
   type KubeObject,
   type MergePatch,
   RESOURCES,
-} from "../src/kube.ts";
+} from "../src/base/kube.ts";
 import type { KubeAccess } from "./kube-config.ts";
 
 /** Of a request; a watch is open for longer. */

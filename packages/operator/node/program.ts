@@ -12,10 +12,10 @@ import {
 } from "@quorate/host/node";
 import { MetricRegistry } from "@quorate/metrics";
 import { newOperator } from "../src/assemble.ts";
+import { OperatorMetrics } from "../src/base/metrics.ts";
+import { definitions } from "../src/base/schemas.ts";
 import { Election } from "../src/election.ts";
-import { OperatorMetrics } from "../src/metrics.ts";
 import type { Operator } from "../src/operator.ts";
-import { definitions } from "../src/schemas.ts";
 import { nodeCertifier } from "./certifier.ts";
 import { clientMembers } from "./client-members.ts";
 import { type KubeAccess, kubeAccess } from "./kube-config.ts";

@@ -1,10 +1,6 @@
 /** QuorateBackup: a pod that records all changes, or pods that each save a snapshot. */
 import { type Clock, parseDuration } from "@quorate/host";
-import { clientVariables, oncePod } from "./cluster/objects.ts";
-import { podView } from "./cluster/observe.ts";
-import type { PodView } from "./cluster/observed.ts";
-import { createOnce } from "./cluster/reconciler.ts";
-import { recordEvent } from "./events.ts";
+import { recordEvent } from "./base/events.ts";
 import {
   type BackupStatus,
   type Finding,
@@ -12,9 +8,12 @@ import {
   type QuorateCluster,
   timeText,
   withFindings,
-} from "./kinds.ts";
-import { type Key, type Kube, type KubeObject, keyOf } from "./kube.ts";
-import type { OperatorMetrics } from "./metrics.ts";
+} from "./base/kinds.ts";
+import { createOnce, type Key, type Kube, type KubeObject, keyOf } from "./base/kube.ts";
+import type { OperatorMetrics } from "./base/metrics.ts";
+import { clientVariables, oncePod } from "./cluster/objects.ts";
+import { podView } from "./cluster/observe.ts";
+import type { PodView } from "./cluster/observed.ts";
 
 const LATER_MS = 10_000;
 const SOON_MS = 1000;

@@ -3,8 +3,7 @@
  * renew it in time stops at once; whether another's has ended is measured with the own clock.
  */
 import type { Clock, Logger, Timer } from "@quorate/host";
-import { createOnce } from "./cluster/reconciler.ts";
-import { type Kube, KubeError, type KubeObject } from "./kube.ts";
+import { createOnce, type Kube, KubeError, type KubeObject } from "./base/kube.ts";
 
 export const LEASE_NAME = "quorate-operator";
 const DURATION_MS = 15_000;

@@ -8,9 +8,9 @@
  * rests on what is read then, so a lost event costs time and nothing else.
  */
 import { Backoff, type Clock, type Logger, type Random, type Timer } from "@quorate/host";
+import { type Key, type Kind, type Kube, type KubeObject, keyOf } from "./base/kube.ts";
+import type { OperatorMetrics } from "./base/metrics.ts";
 import { CLUSTER_LABEL } from "./cluster/objects.ts";
-import { type Key, type Kind, type Kube, type KubeObject, keyOf } from "./kube.ts";
-import type { OperatorMetrics } from "./metrics.ts";
 
 /** Works on one object; resolves to the pause before the next time, undefined for none. */
 export interface Reconciler {

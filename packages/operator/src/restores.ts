@@ -4,10 +4,9 @@
  */
 import type { Clock } from "@quorate/host";
 import { report } from "./backups.ts";
+import type { QuorateCluster, QuorateRestore } from "./base/kinds.ts";
+import { annotationOf, createOnce, GROUP, type Key, type Kube, VERSION } from "./base/kube.ts";
 import { RESTORE, type RestoreOrder } from "./cluster/objects.ts";
-import { createOnce } from "./cluster/reconciler.ts";
-import type { QuorateCluster, QuorateRestore } from "./kinds.ts";
-import { annotationOf, GROUP, type Key, type Kube, VERSION } from "./kube.ts";
 
 const SOON_MS = 2000;
 const FINALIZER = `${GROUP}/restore`;

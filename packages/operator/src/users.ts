@@ -1,11 +1,11 @@
 /** QuorateUser: a user of a cluster with a role of its own, and its password from a secret. */
 import type { Clock } from "@quorate/host";
 import { report } from "./backups.ts";
-import { secretText } from "./certificates.ts";
+import type { QuorateCluster, QuorateUser } from "./base/kinds.ts";
+import { GROUP, type Key, type Kube } from "./base/kube.ts";
+import type { Members } from "./base/members.ts";
+import { secretText } from "./cluster/certificates.ts";
 import { targetOf } from "./cluster/observe.ts";
-import type { QuorateCluster, QuorateUser } from "./kinds.ts";
-import { GROUP, type Key, type Kube } from "./kube.ts";
-import type { Members } from "./members.ts";
 
 /** So often what was changed by others is set right. */
 const LATER_MS = 60_000;

@@ -220,7 +220,7 @@ test("at every moment of a new authority's way in, all trust what any shows", as
   assert.equal(world.condition("Ready"), "True AsWanted");
 });
 
-/** A life from a seed: sizes, images, kills, lost disks, and an operator that is killed anywhere. */
+/** A life from a seed: sizes, images, kills, lost disks; the operator is killed at any call. */
 async function life(seed: bigint): Promise<World> {
   const world = new World(seed);
   const random = new SeededRandom(seed).fork("faults");

@@ -1,4 +1,4 @@
-/** The operator's kinds on the API server: what their schemas and rules take, fill in and refuse. */
+/** The kinds of the operator on the API server: what schemas and rules take, fill in, refuse. */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { definitions } from "@quorate/operator";

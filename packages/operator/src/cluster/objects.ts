@@ -13,8 +13,8 @@
  */
 import { sha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
-import type { QuorateCluster, QuorateRestore } from "../kinds.ts";
-import { type KubeObject, keyOf, ownerOf } from "../kube.ts";
+import type { QuorateCluster, QuorateRestore } from "../base/kinds.ts";
+import { type KubeObject, keyOf, ownerOf } from "../base/kube.ts";
 import { DATA_LOST_CODE, type Leaf, type PodMode } from "./observed.ts";
 
 export const CLUSTER_LABEL = "quorate.dev/cluster";

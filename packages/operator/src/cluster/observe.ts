@@ -1,8 +1,9 @@
 /** Looks at a cluster: its objects in Kubernetes, and its members. */
-import { authorityView, type Certifier, leafView, secretText } from "../certificates.ts";
-import type { QuorateCluster } from "../kinds.ts";
-import { annotationOf, type Kube, type KubeObject, keyOf } from "../kube.ts";
-import type { Credentials, Members, Target } from "../members.ts";
+
+import type { QuorateCluster } from "../base/kinds.ts";
+import { annotationOf, type Kube, type KubeObject, keyOf } from "../base/kube.ts";
+import type { Credentials, Members, Target } from "../base/members.ts";
+import { authorityView, type Certifier, leafView, secretText } from "./certificates.ts";
 import {
   authorityName,
   CLUSTER_LABEL,

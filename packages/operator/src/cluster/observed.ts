@@ -2,8 +2,8 @@
  * What was found of a cluster: the object, its children in Kubernetes, and what its members say.
  * All that plan.ts decides rests on one value of this type.
  */
-import type { QuorateCluster } from "../kinds.ts";
-import type { KubeObject } from "../kube.ts";
+import type { QuorateCluster } from "../base/kinds.ts";
+import type { KubeObject } from "../base/kube.ts";
 
 /** How a member's pod starts. */
 export type PodMode =

@@ -7,7 +7,7 @@
  *           --> previous: the bundle has both, the new one signs
  *           --> alone
  */
-import { annotationOf } from "../kube.ts";
+import { annotationOf } from "../base/kube.ts";
 import { ROTATE, ROTATE_AUTHORITY } from "./objects.ts";
 import { LEAVES, type Observed } from "./observed.ts";
 import type { AuthorityStage, Rules, Step } from "./step.ts";

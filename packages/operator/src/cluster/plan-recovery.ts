@@ -4,14 +4,14 @@
  * is lost, so all of this must hold:
  *
  *   - it is wanted: `recovery: auto`, or the annotation quorate.dev/recover-quorum;
- *   - of each member it is known that it responds, or that its disk is gone. One that is merely away
+ *   - of each member it is known that it responds, or that its disk is gone. One that is only away
  *     may have more, and may still serve clients;
  *   - one survivor has both the highest term and the highest committed index.
  *
  * The choice is written to the status first. From then on: all other pods and claims go; the
  * survivor starts with --force-new-cluster, and once it is a cluster of one, without.
  */
-import { annotationOf } from "../kube.ts";
+import { annotationOf } from "../base/kube.ts";
 import { hasLostDisk } from "./facts.ts";
 import { memberPod, RECOVER } from "./objects.ts";
 import type { Observed, Reached } from "./observed.ts";

@@ -6,7 +6,7 @@
  *     claim for the new first member --> pod that fills it --> noted on the claim
  *       --> old pods and claims go --> the cluster begins anew with that claim
  */
-import { annotationOf } from "../kube.ts";
+import { annotationOf } from "../base/kube.ts";
 import { freeName } from "./facts.ts";
 import {
   claimOf,

@@ -15,7 +15,7 @@
  * At most one change of the membership is under way: while there is a learner, nothing is added or
  * removed but that learner.
  */
-import { annotationOf } from "../kube.ts";
+import { annotationOf } from "../base/kube.ts";
 import { freeName, hasLostDisk, isWell, leaderOf, votersOf } from "./facts.ts";
 import {
   claimOf,

@@ -1,11 +1,18 @@
 /** Brings a cluster one step nearer to what is wanted: look, plan, report, act. */
 import type { Clock, Logger } from "@quorate/host";
-import { newLeaf, nextAuthority } from "../certificates.ts";
-import { recordEvent } from "../events.ts";
-import type { QuorateCluster } from "../kinds.ts";
-import { type Key, type Kube, KubeError, type KubeObject, keyOf } from "../kube.ts";
-import type { Target } from "../members.ts";
-import type { OperatorMetrics } from "../metrics.ts";
+import { recordEvent } from "../base/events.ts";
+import type { QuorateCluster } from "../base/kinds.ts";
+import {
+  createOnce,
+  type Key,
+  type Kube,
+  KubeError,
+  type KubeObject,
+  keyOf,
+} from "../base/kube.ts";
+import type { Target } from "../base/members.ts";
+import type { OperatorMetrics } from "../base/metrics.ts";
+import { newLeaf, nextAuthority } from "./certificates.ts";
 import { authorityName, leafName } from "./objects.ts";
 import { type ObserveDeps, observe } from "./observe.ts";
 import type { Observed } from "./observed.ts";
@@ -140,15 +147,6 @@ export class ClusterReconciler {
         await members.askForUsers(target!, step.isWanted);
         return true;
     }
-  }
-}
-
-/** Creates an object, unless it is there: then the next look sees it. */
-export async function createOnce(kube: Kube, object: KubeObject): Promise<void> {
-  try {
-    await kube.create(object);
-  } catch (error) {
-    if (!(error instanceof KubeError) || error.code !== "AlreadyExists") throw error;
   }
 }
 

@@ -5,7 +5,7 @@ import {
   type MemberStatus,
   timeText,
   withFindings,
-} from "../kinds.ts";
+} from "../base/kinds.ts";
 import { isWell, leaderOf } from "./facts.ts";
 import { selectorText } from "./objects.ts";
 import type { Observed } from "./observed.ts";

@@ -1,5 +1,5 @@
 /** The steps that a plan can ask for. */
-import type { Kind, KubeObject, MergePatch } from "../kube.ts";
+import type { Kind, KubeObject, MergePatch } from "../base/kube.ts";
 import type { Leaf } from "./observed.ts";
 
 /** Each with a word and a sentence for people: why it is done. */

@@ -17,7 +17,15 @@ function merged(old: unknown, patch: unknown): unknown {
 const idOf = (kind: string, namespace: string, name: string): string =>
   `${kind}/${namespace}/${name}`;
 
+interface Watcher {
+  readonly kind: Kind;
+  readonly namespace: string;
+  changed(object: KubeObject): void;
+  lost(error: unknown): void;
+}
+
 export class MemoryKube implements Kube {
+  readonly watchers = new Set<Watcher>();
   readonly objects = new Map<string, KubeObject>();
   /** Called before and after each call: it may throw, as if the caller were killed there. */
   around: (call: string, moment: "before" | "after") => void = () => {};
@@ -40,7 +48,12 @@ export class MemoryKube implements Kube {
   put(object: KubeObject): void {
     const { namespace = "", name } = object.metadata;
     const metadata = { ...object.metadata, resourceVersion: String(++this.#version) };
-    this.objects.set(idOf(object.kind, namespace, name), { ...object, metadata });
+    const stored = { ...object, metadata };
+    this.objects.set(idOf(object.kind, namespace, name), stored);
+    for (const watcher of this.watchers) {
+      const isIn = watcher.namespace === "" || watcher.namespace === namespace;
+      if (watcher.kind === object.kind && isIn) watcher.changed(stored);
+    }
   }
 
   /** Takes an object out at once, whatever holds it. */
@@ -117,8 +130,15 @@ export class MemoryKube implements Kube {
     }
   }
 
-  watch(): () => void {
-    return () => {};
+  watch(
+    kind: Kind,
+    namespace: string,
+    changed: (object: KubeObject) => void,
+    lost: (error: unknown) => void,
+  ): () => void {
+    const watcher = { kind, namespace, changed, lost };
+    this.watchers.add(watcher);
+    return () => this.watchers.delete(watcher);
   }
 
   #isMounted(claim: string): boolean {

@@ -1,5 +1,5 @@
 /** The members of a cluster as the operator calls them. */
-import type { MemberView, Reached } from "./cluster/observed.ts";
+import type { MemberView, Reached } from "../cluster/observed.ts";
 
 /** A certificate with its key and those that it trusts, as PEM. */
 export interface Credentials {

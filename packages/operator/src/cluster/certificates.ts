@@ -1,6 +1,8 @@
 /** The secrets of a cluster's certificates, as an observation and as steps change them. */
 
 import { fromUtf8, toBase64, toUtf8, writeFromBase64 } from "@quorate/proto";
+import type { QuorateCluster } from "../base/kinds.ts";
+import { annotationOf, type KubeObject } from "../base/kube.ts";
 import {
   authorityName,
   certificateHosts,
@@ -9,11 +11,9 @@ import {
   ROTATE,
   ROTATE_AUTHORITY,
   secretOf,
-} from "./cluster/objects.ts";
-import type { AuthorityView, CertificateView, Leaf } from "./cluster/observed.ts";
-import type { AuthorityStage } from "./cluster/step.ts";
-import type { QuorateCluster } from "./kinds.ts";
-import { annotationOf, type KubeObject } from "./kube.ts";
+} from "./objects.ts";
+import type { AuthorityView, CertificateView, Leaf } from "./observed.ts";
+import type { AuthorityStage } from "./step.ts";
 
 /** A certificate and its key, as PEM. */
 export interface Pair {

@@ -127,3 +127,12 @@ export function ownerOf({ apiVersion, kind, metadata }: KubeObject): OwnerRefere
 
 export const annotationOf = ({ metadata }: KubeObject, name: string): string | undefined =>
   metadata.annotations?.[name];
+
+/** Creates an object, unless it is there: then the next look sees it. */
+export async function createOnce(kube: Kube, object: KubeObject): Promise<void> {
+  try {
+    await kube.create(object);
+  } catch (error) {
+    if (!(error instanceof KubeError) || error.code !== "AlreadyExists") throw error;
+  }
+}
