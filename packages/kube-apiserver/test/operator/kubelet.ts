@@ -119,6 +119,8 @@ export class Kubelet {
   readonly #api: RunningApiServer;
   readonly #dir: string;
   readonly #pods = new Map<string, Running>();
+  /** Directories of claims, by their names. */
+  readonly #claims = new Map<string, string>();
   #count = 0;
   #isClosed = false;
   #services: readonly Plain[] = [];
@@ -153,7 +155,7 @@ export class Kubelet {
   /** Empties the directory behind a claim, and kills the container that uses it. */
   loseDisk(claim: string): void {
     const running = this.#named(claim);
-    const path = join(this.#dir, "claims", claim);
+    const path = this.claimDir(claim);
     renameSync(path, `${path}.lost-${this.#count++}`);
     mkdirSync(path);
     running?.child?.kill("SIGKILL");
@@ -161,7 +163,7 @@ export class Kubelet {
 
   /** Where a claim's files are. */
   claimDir(name: string): string {
-    return join(this.#dir, "claims", name);
+    return this.#claims.get(name)!;
   }
 
   async close(): Promise<void> {
@@ -213,8 +215,9 @@ export class Kubelet {
   }
 
   async #bind({ metadata, status }: Plain): Promise<void> {
+    this.#claims.set(metadata.name, join(this.#dir, "claims", metadata.uid));
     if (status?.phase === "Bound") return;
-    mkdirSync(join(this.#dir, "claims", metadata.name), { recursive: true });
+    mkdirSync(this.claimDir(metadata.name), { recursive: true });
     const path = `/api/v1/namespaces/${metadata.namespace}/persistentvolumeclaims/${metadata.name}`;
     await this.#patch(`${path}/status`, { status: { phase: "Bound" } });
   }
@@ -275,8 +278,7 @@ export class Kubelet {
   #volume(running: Running, name: string): string {
     const volume = running.pod.spec.volumes?.find((one) => one.name === name);
     const claim = volume?.persistentVolumeClaim?.claimName;
-    const path =
-      claim === undefined ? join(running.dir, "volumes", name) : join(this.#dir, "claims", claim);
+    const path = claim === undefined ? join(running.dir, "volumes", name) : this.claimDir(claim);
     mkdirSync(path, { recursive: true });
     return path;
   }

@@ -58,6 +58,8 @@ export interface ClusterStatus {
   /** The lowest version of all members. */
   readonly version?: string;
   readonly selector?: string;
+  /** The highest number in the name of a member so far. */
+  readonly lastNumber?: number;
   readonly memberList?: readonly MemberStatus[];
   readonly conditions?: readonly Condition[];
   /** A lost quorum that is being recovered from this member. */

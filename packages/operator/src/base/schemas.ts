@@ -133,6 +133,7 @@ const CLUSTER_STATUS = statusOf({
   leader: text("name of the leader"),
   version: text("lowest version of all members"),
   selector: text("of the members' pods"),
+  lastNumber: whole("highest number in the name of a member so far"),
   memberList: {
     type: "array",
     items: record("a member", {

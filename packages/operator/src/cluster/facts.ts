@@ -1,12 +1,16 @@
 /** What follows from an observation. */
 import { type MemberView, type Observed, ordinalOf } from "./observed.ts";
 
-/** Name of a member that is not used by any pod, claim or member, now or in the list. */
-export function freeName({ cluster, pods, claims, strangers, members }: Observed): string {
-  const used = [...pods.keys(), ...claims.keys(), ...strangers];
-  for (const { pod } of members ?? []) used.push(pod);
-  const highest = used.reduce((most, name) => Math.max(most, ordinalOf(name)), -1);
-  return `${cluster.metadata.name}-${highest + 1}`;
+/** The highest number of a member that there is, or was; -1 for none. */
+export function highestNumber({ cluster, pods, claims, strangers, members }: Observed): number {
+  const names = [...pods.keys(), ...claims.keys(), ...strangers];
+  for (const { pod } of members ?? []) names.push(pod);
+  return Math.max(cluster.status?.lastNumber ?? -1, ...names.map(ordinalOf));
+}
+
+/** Name of a new member, which no other one had. */
+export function freeName(observed: Observed): string {
+  return `${observed.cluster.metadata.name}-${highestNumber(observed) + 1}`;
 }
 
 /** A member that responds and whose pod is ready. */

@@ -1,6 +1,6 @@
 /**
  * The objects of a cluster. A member, its pod and its claim share a name, NAME-NUMBER, which is not
- * used again while any of the three is there.
+ * used again.
  *
  *     NAME-client          service: members that are ready
  *     NAME-peer            headless service: a name for each member, ready or not

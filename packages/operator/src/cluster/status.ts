@@ -6,7 +6,7 @@ import {
   timeText,
   withFindings,
 } from "../base/kinds.ts";
-import { isWell, leaderOf } from "./facts.ts";
+import { highestNumber, isWell, leaderOf } from "./facts.ts";
 import { selectorText } from "./objects.ts";
 import type { Observed } from "./observed.ts";
 import type { Step } from "./step.ts";
@@ -75,6 +75,7 @@ export function statusOf(observed: Observed, step: Step): ClusterStatus {
     leader: list.find(({ role }) => role === "leader")?.name ?? "",
     version: versions.sort((a, b) => a.localeCompare(b, "en", { numeric: true }))[0] ?? "",
     selector: selectorText(cluster.metadata.name, "member"),
+    lastNumber: highestNumber(observed),
     memberList: list,
     ...(ends.length === 0 ? {} : { certificatesEnd: timeText(Math.min(...ends)) }),
     conditions: withFindings(before.conditions ?? [], findings(observed, step), generation, nowMs),
