@@ -19,6 +19,6 @@ test("the commands of the operator's page do what it says", { skip }, async () =
   assert.match(printed("kind: QuorateUser"), /\npassword\n$/);
   assert.match(
     printed("/metrics"),
-    /quorate_operator_cluster_size\{namespace="default",name="db"\} 3/,
+    /quorate_operator_cluster_size\{name="db",namespace="default"\} 3/,
   );
 });
