@@ -20,12 +20,12 @@ import type { Raft, Ready } from "@quorate/raft";
 import type { Transport } from "@quorate/transport";
 import type { Wal } from "@quorate/wal";
 import type { Applier } from "../apply/applier.ts";
-import { LastVoter } from "../apply/last-voter.ts";
 import type { SnapshotInstall } from "../apply/snapshot-install.ts";
 import type { SnapshotSender } from "../apply/snapshot-sender.ts";
 import type { LeaseKeeper } from "../lease/keeper.ts";
 import type { VersionMonitor } from "../membership/index.ts";
 import type { MemberMetrics } from "../metrics/member-metrics.ts";
+import type { MemberObserver } from "../observer.ts";
 import type { FaultHook } from "./fault-points.ts";
 import type { LeaderView } from "./leader-view.ts";
 import type { Lifetime } from "./lifetime.ts";
@@ -35,6 +35,7 @@ import type { Proposals } from "./proposals.ts";
 import type { Reads } from "./reads.ts";
 import type { Timeouts } from "./timeouts.ts";
 import type { UnwrittenCommit } from "./unwritten-commit.ts";
+import { LastVoter } from "./unwritten-commit.ts";
 
 /**
  * A single entry is synced by a blocking call if the last sync took no longer than this: with
@@ -68,6 +69,7 @@ export interface LoopParts {
   readonly logger: Logger;
   readonly metrics: MemberMetrics;
   readonly faults: FaultHook;
+  readonly observer: MemberObserver | undefined;
 }
 
 export class MemberLoop {
@@ -357,6 +359,7 @@ export class MemberLoop {
     this.#heartbeats.reset();
     if (leader.isLeader) keeper.leads(raft.term);
     else keeper.steppedDown();
+    this.#parts.observer?.leaderChanged(id);
     if (id === 0n) return;
     metrics.leaderChanges.add();
     leader.electedMs = clock.monotonicMs();

@@ -1,0 +1,320 @@
+/**
+ * In-memory keyspaces in the directories of a MemoryDisk: a keyspace follows its directory when
+ * that is renamed, removed or lost in a crash. A write becomes visible and durable when its promise
+ * resolves. In a crash a random prefix of the pending writes survives, each wholly or not at all.
+ */
+import type { Clock } from "../../src/clock.ts";
+import { DiskError, type DiskErrorCode } from "../../src/disk.ts";
+import type {
+  Keyspace,
+  KeyspaceOpener,
+  KeyspaceRange,
+  KeyspaceRecord,
+  KeyspaceSnapshot,
+  KeyspaceWrite,
+} from "../../src/keyspace.ts";
+import type { Random } from "../../src/random.ts";
+import type { MemoryDisk } from "./disk.ts";
+
+export interface MemoryKeyspaceOptions {
+  /** Clock for the duration of writes; without one they take none. */
+  readonly clock?: Clock;
+  /** Duration of a write; default 0: it ends in a microtask. */
+  readonly writeDelayMs?: () => number;
+}
+
+const DEFAULT_SLICE_BYTES = 256 << 10;
+
+/**
+ * The records at one moment: sorted keys as latin1 strings, and their records, which scans return
+ * without copies.
+ */
+interface Records {
+  readonly keys: string[];
+  readonly byKey: Map<string, KeyspaceRecord>;
+}
+
+type Batch = readonly (readonly [key: string, value: Uint8Array | undefined])[];
+
+/** The store of a directory, open or not. */
+interface Store {
+  records: Records;
+  /** A reader uses `records`: the next write works on a copy. */
+  shared: boolean;
+  open: boolean;
+  damaged: boolean;
+  /** Pending writes, oldest first. */
+  pending: Batch[];
+}
+
+function toKey(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("latin1");
+}
+
+function fromKey(key: string): Uint8Array {
+  const bytes = new Uint8Array(key.length);
+  for (let i = 0; i < key.length; i++) bytes[i] = key.charCodeAt(i);
+  return bytes;
+}
+
+/** The index of the first key at or above `key`. */
+function lowerBound(keys: readonly string[], key: string): number {
+  let low = 0;
+  let high = keys.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (keys[middle] < key) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+function apply(store: Store, batch: Batch): void {
+  if (store.shared) {
+    store.records = { keys: store.records.keys.slice(), byKey: new Map(store.records.byKey) };
+    store.shared = false;
+  }
+  const { keys, byKey } = store.records;
+  for (const [key, value] of batch) {
+    const old = byKey.get(key);
+    if (value) {
+      byKey.set(key, [old?.[0] ?? fromKey(key), value]);
+      if (old !== undefined) continue;
+      // Most keys are revisions, which are appended in order.
+      if (keys.length === 0 || keys[keys.length - 1] < key) keys.push(key);
+      else keys.splice(lowerBound(keys, key), 0, key);
+    } else if (old !== undefined) {
+      byKey.delete(key);
+      keys.splice(lowerBound(keys, key), 1);
+    }
+  }
+}
+
+function share(store: Store): Records {
+  store.shared = true;
+  return store.records;
+}
+
+async function* slices(
+  records: Records,
+  range: KeyspaceRange,
+  sliceBytes: number,
+): AsyncGenerator<KeyspaceRecord[]> {
+  const to = range.to && toKey(range.to);
+  let slice: KeyspaceRecord[] = [];
+  let bytes = 0;
+  for (
+    let i = range.from ? lowerBound(records.keys, toKey(range.from)) : 0;
+    i < records.keys.length;
+    i++
+  ) {
+    const key = records.keys[i];
+    if (to !== undefined && key >= to) break;
+    const record = records.byKey.get(key) as KeyspaceRecord;
+    slice.push(record);
+    bytes += key.length + record[1].length;
+    if (bytes >= sliceBytes) {
+      yield slice;
+      slice = [];
+      bytes = 0;
+    }
+  }
+  if (slice.length > 0) yield slice;
+}
+
+class MemoryKeyspace implements Keyspace {
+  readonly #opener: MemoryKeyspaceOpener;
+  readonly #path: string;
+  readonly #store: Store;
+  #closed = false;
+  /** Set by a failed write, after which only `close` is allowed. */
+  #failed: DiskError | undefined;
+  #lastWrite: Promise<void> = Promise.resolve();
+
+  constructor(opener: MemoryKeyspaceOpener, path: string, store: Store) {
+    this.#opener = opener;
+    this.#path = path;
+    this.#store = store;
+  }
+
+  get(key: Uint8Array): Uint8Array | undefined {
+    this.#check();
+    return this.#store.records.byKey.get(toKey(key))?.[1];
+  }
+
+  async getMany(keys: readonly Uint8Array[]): Promise<(Uint8Array | undefined)[]> {
+    return keys.map((key) => this.get(key));
+  }
+
+  async write(batch: Iterable<KeyspaceWrite>): Promise<void> {
+    this.#check();
+    if (this.#failed) throw this.#failed;
+    const copy: Batch = Array.from(
+      batch,
+      ({ key, value }) => [toKey(key), value?.slice()] as const,
+    );
+    this.#store.pending.push(copy);
+    const previous = this.#lastWrite;
+    const done = previous
+      .catch(() => {})
+      .then(
+        () =>
+          new Promise<void>((resolve, reject) => {
+            this.#opener.afterWrite(() => {
+              if (this.#closed) return;
+              this.#store.pending.splice(this.#store.pending.indexOf(copy), 1);
+              const code = this.#failed
+                ? this.#failed.code
+                : this.#opener.fault?.({ path: this.#path, records: copy.length });
+              if (code) {
+                this.#failed ??= new DiskError(code, this.#path, "injected at write");
+                reject(this.#failed);
+                return;
+              }
+              apply(this.#store, copy);
+              resolve();
+            });
+          }),
+      );
+    this.#lastWrite = done;
+    await done;
+  }
+
+  scan(range: KeyspaceRange, options?: { sliceBytes?: number }): AsyncIterable<KeyspaceRecord[]> {
+    this.#check();
+    return slices(share(this.#store), range, options?.sliceBytes ?? DEFAULT_SLICE_BYTES);
+  }
+
+  snapshot(): KeyspaceSnapshot {
+    this.#check();
+    const records = share(this.#store);
+    return {
+      scan: (range, options) => slices(records, range, options?.sliceBytes ?? DEFAULT_SLICE_BYTES),
+      close: async () => {},
+    };
+  }
+
+  async compact(): Promise<void> {
+    this.#check();
+  }
+
+  async settle(): Promise<void> {}
+
+  sizeOnDiskBytes(): number {
+    let bytes = 0;
+    for (const [key, value] of this.#store.records.byKey.values())
+      bytes += key.length + value.length;
+    return bytes;
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    await this.#lastWrite.catch(() => {});
+    this.#closed = true;
+    this.#store.open = false;
+  }
+
+  /** For the opener: the process is dead. */
+  abandon(): void {
+    this.#closed = true;
+  }
+
+  #check(): void {
+    if (this.#closed) throw new DiskError("Io", this.#path, "the keyspace is closed");
+  }
+}
+
+/** Opens keyspaces in directories of one MemoryDisk. */
+export class MemoryKeyspaceOpener implements KeyspaceOpener {
+  /** Called at the end of each write; a returned code makes it fail. */
+  fault:
+    | ((write: { readonly path: string; readonly records: number }) => DiskErrorCode | undefined)
+    | undefined;
+  readonly #disk: MemoryDisk;
+  readonly #clock: Clock | undefined;
+  readonly #writeDelayMs: () => number;
+  readonly #stores = new WeakMap<object, Store>();
+  /** Stores that are open, with their handles. */
+  readonly #open = new Map<Store, MemoryKeyspace>();
+
+  constructor(disk: MemoryDisk, options: MemoryKeyspaceOptions = {}) {
+    this.#disk = disk;
+    this.#clock = options.clock;
+    this.#writeDelayMs = options.writeDelayMs ?? (() => 0);
+    disk.onCrash((random) => this.#crash(random));
+  }
+
+  async open(path: string, options: { create: boolean }): Promise<Keyspace> {
+    let directory = this.#disk.directory(path);
+    let store = directory && this.#stores.get(directory);
+    if (!store) {
+      if (!options.create) throw new DiskError("NotFound", path, "no backend in this directory");
+      if (!directory) {
+        this.#disk.makeDir(path);
+        directory = this.#disk.directory(path) as object;
+      }
+      store = {
+        records: { keys: [], byKey: new Map() },
+        shared: false,
+        open: false,
+        damaged: false,
+        pending: [],
+      };
+      this.#stores.set(directory, store);
+    }
+    if (store.open) throw new DiskError("Locked", path, "the backend is open already");
+    if (store.damaged) throw new DiskError("Damaged", path, "the backend is damaged: injected");
+    store.open = true;
+    const keyspace = new MemoryKeyspace(this, path, store);
+    this.#open.set(store, keyspace);
+    return keyspace;
+  }
+
+  /** Makes the store at `path` refuse to open from now on. */
+  damage(path: string): void {
+    const store = this.#find(path);
+    if (!store) throw new DiskError("NotFound", path, "no backend in this directory");
+    store.damaged = true;
+  }
+
+  /**
+   * The durable records of the store at `path`, by keys in latin1; undefined if there is no store.
+   */
+  records(path: string): ReadonlyMap<string, KeyspaceRecord> | undefined {
+    return this.#find(path)?.records.byKey;
+  }
+
+  /**
+   * Replaces the value of a record without the knowledge of an open handle; undefined removes the
+   * record. Returns false if there is no such record.
+   */
+  alter(path: string, key: string, value: Uint8Array | undefined): boolean {
+    const store = this.#find(path);
+    if (store?.records.byKey.has(key) !== true) return false;
+    apply(store, [[key, value]]);
+    return true;
+  }
+
+  #find(path: string): Store | undefined {
+    const directory = this.#disk.directory(path);
+    return directory && this.#stores.get(directory);
+  }
+
+  /** For MemoryKeyspace: calls `done` when a write that starts now ends. */
+  afterWrite(done: () => void): void {
+    const delayMs = this.#clock ? this.#writeDelayMs() : 0;
+    if (this.#clock && delayMs > 0) this.#clock.after(delayMs, done);
+    else queueMicrotask(done);
+  }
+
+  #crash(random: Random): void {
+    for (const [store, keyspace] of this.#open) {
+      keyspace.abandon();
+      const survivors = random.below(store.pending.length + 1);
+      for (const batch of store.pending.slice(0, survivors)) apply(store, batch);
+      store.pending = [];
+      store.open = false;
+    }
+    this.#open.clear();
+  }
+}
