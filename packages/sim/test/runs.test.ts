@@ -12,7 +12,7 @@ import { Totals } from "../src/run/totals.ts";
 import { runSeed } from "../src/run-seed.ts";
 
 /** Runs of this many seeds are part of every build; the command runs as many as one likes. */
-const SEEDS = 160;
+const SEEDS = 96;
 
 /** All but every eighth are short, those of leases too: kinds of runs matter more than length. */
 const SHORT = { set: { faultPhaseMs: 2000 } };
@@ -40,8 +40,8 @@ test(`${SEEDS} seeds keep all promises`, async () => {
  * So many that no build had before, from where the commit's hash says; none is begun after this
  * time, whatever the machine.
  */
-const FRESH_SEEDS = 100;
-const FRESH_MS = 60_000;
+const FRESH_SEEDS = 40;
+const FRESH_MS = 20_000;
 
 test("seeds that no build had before keep all promises", async (context) => {
   const first = freshSeed();
