@@ -69,6 +69,41 @@ test("a lost disk makes a new member, with a name of its own", async () => {
   assert.deepEqual(world.cloud.violations, []);
 });
 
+test("a disk that came back empty: its member does not start in disguise", async () => {
+  const world = await worldOf({ size: 3 }, 3);
+  world.cloud.wipeDisk("db-1");
+  await world.until("another member", () => world.cloud.membership === "db-0 db-2 db-3");
+  await world.settled(3);
+  assert.deepEqual(world.cloud.violations, []);
+});
+
+test("a member whose vote is needed is not replaced, whatever became of its disk", async () => {
+  const world = await worldOf({ size: 3 }, 3);
+  world.cloud.badImage = "quorate:1";
+  const [ill, well] = world.kube.all("Pod");
+  for (const other of world.kube.all("Pod").slice(1))
+    world.kube.put({ ...other, spec: { containers: [{ image: "well" }] } });
+  await world.until("one is ill", () => world.condition("Ready") !== "True AsWanted");
+  const before = world.cloud.membership;
+  world.cloud.loseDisk(well.metadata.name);
+  for (let i = 0; i < 30; i++) await world.second();
+  assert.equal(world.condition("Degraded"), "True NotReplaced");
+  assert.equal(world.cloud.membership, before);
+  world.cloud.badImage = "";
+  await world.settled(3);
+  assert.ok(world.cloud.membership.split(" ").includes(ill.metadata.name));
+  assert.deepEqual(world.cloud.violations, []);
+});
+
+test("while a member joins, no other one is replaced, and none added for one that is away", async () => {
+  const world = await worldOf({ size: 3 }, 3);
+  await world.change({ spec: { size: 5 } });
+  await world.until("a learner", () => world.cloud.membership.includes("+"), 30);
+  world.cloud.loseDisk("db-1");
+  await world.settled(5);
+  assert.deepEqual(world.cloud.violations, []);
+});
+
 test("a member that stays away is replaced after a time, and not before", async () => {
   const world = await worldOf({ size: 3, replaceAfterSeconds: 100 }, 3);
   world.cloud.badImage = "quorate:1";
