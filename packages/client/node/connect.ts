@@ -20,6 +20,7 @@ import { Failover } from "../src/failover.ts";
 import type { ClientTimer, Link } from "../src/link.ts";
 import { EngineLink } from "./engine-link.ts";
 import { timerMs } from "./link-clock.ts";
+import { tracer } from "./tracing.ts";
 
 /** TLS options. Certificates and keys are PEM contents, not paths. */
 export interface TlsOptions {
@@ -168,5 +169,5 @@ export function connect(options: ClientOptions): Client {
     maxPendingCalls: options.maxPendingCalls ?? 10_000,
   };
   const failover = new Failover(links, limits, clock, Math.floor(Math.random() * links.length));
-  return new Client(failover, openLink, options.auth, timer);
+  return new Client(failover, openLink, options.auth, timer, tracer);
 }
