@@ -38,7 +38,7 @@ export class CacheClosedError extends CodedError<"CacheClosed"> {
 const MAX_BYTES: number = 64 << 20;
 
 export class Cache implements AsyncDisposable {
-  /** Aborted when the cache is in step no more: closed, or with what the loop of follow() threw. */
+  /** Aborted when the cache is in step no more: closed, or with what follow() threw. */
   readonly signal: AbortSignal;
   readonly #caller: Caller;
   readonly #maxBytes: number;
@@ -47,7 +47,7 @@ export class Cache implements AsyncDisposable {
   readonly #records = new Map<string, KeyValue>();
   #sizeBytes = 0;
   #revision = 0;
-  #waiting: { readonly revision: number; readonly go: () => void }[] = [];
+  readonly #waiting = new Set<{ readonly revision: number; readonly go: () => void }>();
   readonly #ended: Promise<void>;
 
   private constructor(caller: Caller, key: Bytes, options: CacheOptions) {
@@ -67,7 +67,7 @@ export class Cache implements AsyncDisposable {
       .finally(() => signal?.removeEventListener("abort", close));
   }
 
-  /** Resolves when the cache has the whole range. Rejects as follow() throws, and CacheFullError. */
+  /** Resolves when it has the whole range. Rejects as follow() throws, and with CacheFullError. */
   static async open(caller: Caller, key: Bytes, options: CacheOptions = {}): Promise<Cache> {
     const cache = new Cache(caller, key, options);
     await cache.reached(1);
@@ -84,7 +84,7 @@ export class Cache implements AsyncDisposable {
     return this.#records.size;
   }
 
-  /** The record of a key, or undefined. Throws the signal's reason where the cache is out of step. */
+  /** The record of a key, or undefined. Throws the signal's reason where it is out of step. */
   get(key: Bytes): KeyValue | undefined {
     this.signal.throwIfAborted();
     return this.#records.get(toLatin1(toBytes("get", "key", key)));
@@ -105,13 +105,16 @@ export class Cache implements AsyncDisposable {
     this.signal.throwIfAborted();
     if (this.#revision >= revision) return;
     using wait = new Wait(this.#caller.timer, options);
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const one = { revision, go: resolve };
-    this.#waiting.push(one);
+    let leave = (): void => {};
+    const reached = new Promise<void>((go) => {
+      const one = { revision, go };
+      this.#waiting.add(one);
+      leave = () => this.#waiting.delete(one);
+    });
     try {
-      await unlessAborted(unlessAborted(promise, wait.signal), this.signal);
+      await unlessAborted(unlessAborted(reached, wait.signal), this.signal);
     } finally {
-      this.#waiting = this.#waiting.filter((other) => other !== one);
+      leave();
     }
   }
 

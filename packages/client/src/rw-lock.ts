@@ -1,7 +1,7 @@
 /**
  * A lock that many readers or one writer hold at a time, in the order in which they came. The keys
- * are those of RWMutex of etcd's recipes for Go (client/v3/experimental/recipes/rwmutex.go), so both
- * kinds of program wait for one another.
+ * are those of RWMutex of etcd's recipes for Go (client/v3/experimental/recipes/rwmutex.go), so
+ * both kinds of program wait for one another.
  */
 import { check, TEXT } from "@quorate/host";
 import type { WaitOptions } from "./call-options.ts";
