@@ -11,7 +11,7 @@ import {
 } from "./base/kinds.ts";
 import { createOnce, type Key, type Kube, type KubeObject, keyOf } from "./base/kube.ts";
 import type { OperatorMetrics } from "./base/metrics.ts";
-import { clientVariables, oncePod } from "./cluster/objects.ts";
+import { clientVariables, mirrorVariables, oncePod, SET_MIRROR_FLAGS } from "./cluster/objects.ts";
 import { podView } from "./cluster/observe.ts";
 import type { PodView } from "./cluster/observed.ts";
 
@@ -25,7 +25,9 @@ export interface BackupDeps {
 }
 
 const RECORD = `mkdir -p "$1"
-exec "$QUORATE_BIN/quoratectl" backup run --to "$1" --interval "$2" --retain "$3"`;
+${SET_MIRROR_FLAGS}
+exec "$QUORATE_BIN/quoratectl" backup run --to "$1" --interval "$2" --retain "$3" \\
+  --mirror "$MIRROR" $MIRROR_FLAGS`;
 
 // The new one has its name only when it is whole; then the old ones go.
 const SAVE = `mkdir -p "$1"
@@ -44,9 +46,11 @@ function podOf(backup: QuorateBackup, cluster: KubeObject, nowMs: number): KubeO
   };
   const name = `${backup.metadata.name}-backup`;
   if (continuous !== undefined) {
-    const { baseInterval, retain } = continuous;
+    const { baseInterval, retain, mirror } = continuous;
     return oncePod(cluster as QuorateCluster, "backup", name, {
       ...shared,
+      env: [...shared.env, ...mirrorVariables(mirror)],
+      mirror,
       command: ["/bin/sh", "-euc", RECORD, "record"],
       args: [dir, baseInterval, retain],
       restartPolicy: "Always",
@@ -56,6 +60,7 @@ function podOf(backup: QuorateBackup, cluster: KubeObject, nowMs: number): KubeO
   const stamp = timeText(nowMs).replace(/[-:]/g, "");
   return oncePod(cluster as QuorateCluster, "backup", name, {
     ...shared,
+    mirror: undefined,
     command: ["/bin/sh", "-euc", SAVE, "save"],
     args: [dir, stamp, String(scheduled!.keep)],
     restartPolicy: "Never",

@@ -15,6 +15,8 @@ import {
   RestoreReconciler,
   UserReconciler,
 } from "../index.ts";
+import type { QuorateCluster } from "../src/base/kinds.ts";
+import { restorePod } from "../src/cluster/objects.ts";
 import { Cloud } from "./support/cloud.ts";
 import { MemoryKube } from "./support/memory-kube.ts";
 
@@ -234,6 +236,30 @@ test("a continuous backup is a pod that stays", async () => {
   world.kube.put({ ...world.pod("x-backup"), status: { phase: "Running", conditions } });
   await backups.reconcile(KEY);
   assert.equal(world.ready("QuorateBackup"), "True Recording");
+});
+
+test("a mirror's secret is mounted, and its place given to the pod of a backup and of a restore", async () => {
+  const world = new Fixture();
+  world.cluster();
+  const mirror = { url: "s3://b/p", endpoint: "https://s3.example", secret: "s3" };
+  const continuous = { baseInterval: "24h", retain: "168h", mirror };
+  world.object("QuorateBackup", "x", { cluster: "db", claim: "c", path: "p", continuous });
+  await new BackupReconciler(world).reconcile(KEY);
+  const cluster = await world.kube.get<QuorateCluster>("QuorateCluster", "ns", "db");
+  const order = { claim: "c", path: "p", id: "1", bumpRevision: 0, mirror };
+  for (const pod of [world.pod("x-backup"), restorePod(cluster!, "db-0", order)]) {
+    const { volumes, containers } = pod.spec as {
+      volumes: { name: string; secret?: { secretName: string } }[];
+      containers: { env: { name: string; value: string }[]; command: string[] }[];
+    };
+    assert.equal(volumes.find(({ name }) => name === "mirror")?.secret?.secretName, "s3");
+    const [{ env, command }] = containers as [(typeof containers)[0]];
+    const variables = new Map(env.map(({ name, value }) => [name, value]));
+    assert.equal(variables.get("MIRROR"), "s3://b/p");
+    assert.equal(variables.get("AWS_ENDPOINT_URL"), "https://s3.example");
+    assert.equal(variables.get("AWS_SHARED_CREDENTIALS_FILE"), "/mirror/credentials");
+    assert.match(command[2]!, /"\$MIRROR"/);
+  }
 });
 
 test("a restore orders, waits for its turn, and is given up when it is deleted", async () => {

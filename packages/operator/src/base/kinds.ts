@@ -81,13 +81,31 @@ export interface MemberStatus {
 
 export type QuorateCluster = KubeObject<ClusterSpec, ClusterStatus>;
 
+/** A place in an object store that speaks S3. */
+export interface MirrorSpec {
+  /** s3://bucket/prefix */
+  readonly url: string;
+  readonly endpoint?: string;
+  readonly region?: string;
+  /**
+   * Secret with "credentials", a file as ~/.aws/credentials, and, for a mirror that is encrypted,
+   * "encryption-key".
+   */
+  readonly secret: string;
+}
+
 export interface BackupSpec {
   readonly cluster: string;
   /** A claim that is there, and a directory in it. */
   readonly claim: string;
   readonly path: string;
   /** Either of the two. Durations are Go's. */
-  readonly continuous?: { readonly baseInterval: string; readonly retain: string };
+  readonly continuous?: {
+    readonly baseInterval: string;
+    readonly retain: string;
+    /** Where the directory is copied to while it grows. */
+    readonly mirror?: MirrorSpec;
+  };
   readonly scheduled?: { readonly every: string; readonly keep: number };
 }
 
@@ -111,6 +129,8 @@ export interface RestoreSpec {
     readonly path: string;
     /** A revision or a time of a continuous backup; by default the newest. */
     readonly at?: string;
+    /** Where the directory is fetched from first. */
+    readonly mirror?: MirrorSpec;
   };
   /** Added to the revision, so that watchers and caches of clients notice. */
   readonly bumpRevision: number;

@@ -152,6 +152,26 @@ const CLUSTER_STATUS = statusOf({
   certificatesEnd: text("when the first certificate ends"),
 });
 
+const mirror = (description: string): Schema =>
+  record(
+    description,
+    {
+      url: text("s3://bucket/prefix", {
+        maxLength: 512,
+        pattern: "^s3://[a-z0-9][a-z0-9.-]+[a-z0-9](/[A-Za-z0-9._/-]*)?$",
+      }),
+      endpoint: text("of a store that is not Amazon's", {
+        maxLength: 512,
+        pattern: "^https?://[A-Za-z0-9._:/\\[\\]-]+$",
+      }),
+      region: text("of the store", { maxLength: 64, pattern: "^[a-z0-9-]+$" }),
+      secret: text("secret with credentials (a file of AWS), and encryption-key if wanted", {
+        minLength: 1,
+      }),
+    },
+    { required: ["url", "secret"] },
+  );
+
 const BACKUP_SPEC = record(
   "a backup, continuous or scheduled",
   {
@@ -161,6 +181,7 @@ const BACKUP_SPEC = record(
     continuous: record("every change is recorded", {
       baseInterval: text("between base snapshots", { ...DURATION, default: "24h" }),
       retain: text("how far back any moment can be rebuilt", { ...DURATION, default: "168h" }),
+      mirror: mirror("object store that the directory is copied to while it grows"),
     }),
     scheduled: record(
       "snapshots",
@@ -194,6 +215,7 @@ const RESTORE_SPEC = record(
           maxLength: 40,
           pattern: "^[0-9TZ:.+-]+$",
         }),
+        mirror: mirror("object store that the directory is fetched from first"),
       },
       {
         required: ["claim", "path"],

@@ -13,7 +13,7 @@
  */
 import { sha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
-import type { QuorateCluster, QuorateRestore } from "../base/kinds.ts";
+import type { MirrorSpec, QuorateCluster, QuorateRestore } from "../base/kinds.ts";
 import { type KubeObject, keyOf, ownerOf } from "../base/kube.ts";
 import { DATA_LOST_CODE, type Leaf, type PodMode } from "./observed.ts";
 
@@ -332,7 +332,34 @@ export type RestoreOrder = NonNullable<QuorateRestore["spec"]>["from"] & {
   readonly bumpRevision: number;
 };
 
+/** Where the secret of a mirror is in a pod. */
+const MIRROR_SECRET = "/mirror";
+
+/**
+ * Variables of a mirror: MIRROR, "" for none, and where its store and credentials are.
+ */
+export function mirrorVariables(
+  mirror: MirrorSpec | undefined,
+): { readonly name: string; readonly value: string }[] {
+  if (mirror === undefined) return [{ name: "MIRROR", value: "" }];
+  const { url, endpoint, region } = mirror;
+  return [
+    { name: "MIRROR", value: url },
+    { name: "AWS_SHARED_CREDENTIALS_FILE", value: `${MIRROR_SECRET}/credentials` },
+    ...(endpoint === undefined ? [] : [{ name: "AWS_ENDPOINT_URL", value: endpoint }]),
+    ...(region === undefined ? [] : [{ name: "AWS_REGION", value: region }]),
+  ];
+}
+
+/** The part of a script that sets MIRROR_FLAGS for an encrypted mirror. */
+export const SET_MIRROR_FLAGS = `MIRROR_FLAGS=""
+[ ! -f ${MIRROR_SECRET}/encryption-key ] || MIRROR_FLAGS="--encryption-key=${MIRROR_SECRET}/encryption-key"`;
+
 const FILL = `source="$1"; shift
+${SET_MIRROR_FLAGS}
+if [ -n "$MIRROR" ]; then
+  ${BIN}/quorateutl backup fetch "$MIRROR" "$source" $MIRROR_FLAGS $POINT
+fi
 if [ -f "$source" ]; then set -- snapshot restore "$source" "$@"
 elif ls "$source"/base-* >/dev/null 2>&1; then set -- backup restore "$source" "$@" $POINT
 else
@@ -361,7 +388,11 @@ export function restorePod(cluster: QuorateCluster, name: string, order: Restore
   return oncePod(cluster, "restore", restorePodName(cluster.metadata.name), {
     command: ["/bin/sh", "-euc", FILL, "fill"],
     args,
-    env: [{ name: "POINT", value: at === undefined ? "" : `--at=${at}` }],
+    env: [
+      { name: "POINT", value: at === undefined ? "" : `--at=${at}` },
+      ...mirrorVariables(order.mirror),
+    ],
+    mirror: order.mirror,
     claims: [
       { name: "data", claimName: name, mountPath: VOLUME },
       { name: "backup", claimName: order.claim, mountPath: "/backup" },
@@ -382,6 +413,8 @@ export interface PodOrder {
     readonly claimName: string;
     readonly mountPath: string;
   }[];
+  /** Its secret is mounted. */
+  readonly mirror: MirrorSpec | undefined;
   readonly annotations: Readonly<Record<string, string>>;
   readonly owner: KubeObject;
   readonly restartPolicy: "Always" | "Never";
@@ -398,7 +431,7 @@ export function oncePod(
 ): KubeObject {
   const { spec, container } = podTemplate(cluster);
   const { namespace, name: clusterName } = keyOf(cluster);
-  const { restartPolicy, owner, annotations, command, args, env, ready } = order;
+  const { restartPolicy, owner, annotations, command, args, env, ready, mirror } = order;
   return {
     apiVersion: "v1",
     kind: "Pod",
@@ -427,10 +460,16 @@ export function oncePod(
             ...order.claims.map(({ name: volume, mountPath }) => ({ name: volume, mountPath })),
             { name: "tmp", mountPath: "/tmp" },
             { name: "tls", mountPath: TLS, readOnly: true },
+            ...(mirror === undefined
+              ? []
+              : [{ name: "mirror", mountPath: MIRROR_SECRET, readOnly: true }]),
           ],
         },
       ],
       volumes: [
+        ...(mirror === undefined
+          ? []
+          : [{ name: "mirror", secret: { secretName: mirror.secret, defaultMode: 0o440 } }]),
         ...order.claims.map(({ name: volume, claimName }) => ({
           name: volume,
           persistentVolumeClaim: { claimName },
