@@ -17,7 +17,9 @@
  * The store may be exchanged (a snapshot from the leader): detach, then attach; watchers go on
  * where they were.
  */
+
 import type { Clock } from "@quorate/host";
+import { defined } from "@quorate/proto";
 import type { Change, KeyRange, Mvcc } from "@quorate/store";
 import type { Lifetime } from "../loop/lifetime.ts";
 import { EventLists, WatchEvent } from "./event.ts";
@@ -91,7 +93,7 @@ export class ChangeFeed implements StreamFeed {
         if (!watcher.isSynced) continue;
         watcher.isSynced = false;
         watcher.nextRevision = Math.max(watcher.nextRevision, this.#lastRevision + 1);
-        watcher.place!.delete(watcher);
+        watcher.place?.delete(watcher);
         this.#wait(watcher);
       }
     }
@@ -117,7 +119,7 @@ export class ChangeFeed implements StreamFeed {
   // --- Watchers ---
 
   readonly prevKv = (event: WatchEvent): Uint8Array | undefined => {
-    const mvcc = this.#mvcc!;
+    const mvcc = defined(this.#mvcc, "the store that the event is of");
     return event.main - 1 < mvcc.compactRevision
       ? undefined
       : mvcc.recordAt(event.key, event.main - 1);
@@ -131,7 +133,7 @@ export class ChangeFeed implements StreamFeed {
   }
 
   remove(watcher: StreamWatcher): void {
-    watcher.place!.delete(watcher);
+    watcher.place?.delete(watcher);
     watcher.place = undefined;
     watcher.isSynced = false;
     if (--this.#watcherCount > 0) return;
@@ -197,7 +199,8 @@ export class ChangeFeed implements StreamFeed {
     this.#unsettled = [];
     this.#unsettledBytes = 0;
     for (const crowd of crowds) {
-      const events = crowd.queue!;
+      const events = crowd.queue;
+      if (events === undefined) continue;
       crowd.queue = undefined;
       for (const watcher of crowd.watchers) {
         const revision = watcher.stream.offerAll(watcher, events);
@@ -219,14 +222,14 @@ export class ChangeFeed implements StreamFeed {
         if (!watcher.isSynced || !keys.overlaps(watcher.range)) continue;
         watcher.isSynced = false;
         watcher.nextRevision = Math.max(watcher.nextRevision, main);
-        watcher.place!.delete(watcher);
+        watcher.place?.delete(watcher);
         this.#enqueue(watcher);
       }
     }
   }
 
   readonly #park = (watcher: StreamWatcher, revision: number): void => {
-    watcher.place!.delete(watcher);
+    watcher.place?.delete(watcher);
     watcher.isSynced = false;
     watcher.nextRevision = revision;
     watcher.stream.park(watcher);
