@@ -469,7 +469,7 @@ function checkTogether(
   entries: readonly raftpb.Entry[],
 ): void {
   const applied = store.position.index;
-  const last = entries.length > 0 ? entries[entries.length - 1].index : mark.index;
+  const last = entries.at(-1)?.index ?? mark.index;
   const advice =
     "remove this member from the cluster, move its data directory away and add it again; if no other member has the data, restore a backup";
   if (applied < mark.index) {

@@ -55,10 +55,9 @@ async function samePlaces(
     y.every((url) => x.some((other) => sameUrl(url, other)));
   if (matches(a, b)) return true;
   if (resolveHost === undefined) return false;
-  const [x, y] = await Promise.all(
-    [a, b].map((urls) => Promise.all(urls.map((url) => resolved(url, resolveHost)))),
-  );
-  return matches(x, y);
+  const resolve = (urls: readonly MemberUrl[]): Promise<MemberUrl[]> =>
+    Promise.all(urls.map((url) => resolved(url, resolveHost)));
+  return matches(...(await Promise.all([resolve(a), resolve(b)])));
 }
 
 /**

@@ -117,7 +117,7 @@ export class Reconfiguration {
     const view = this.#view();
     const voters = view.members.filter((member) => !member.isLearner);
     // Without a voter there would be no cluster: that is refused whatever the flag says.
-    if (voters.length === 1 && voters[0].id === id) throw errorOf("MemberNotEnoughStarted");
+    if (voters.length === 1 && voters[0]?.id === id) throw errorOf("MemberNotEnoughStarted");
     this.#check("remove", id, refuseRemove(view, id));
     await this.#parts.leadership.depose(id);
     await this.#carryOut({ type: raftpb.ConfChangeType.ConfChangeRemoveNode, nodeId: id });

@@ -282,8 +282,7 @@ export class ChangeFeed implements StreamFeed {
     this.#touched = [];
     const slice = this.#parts.clock.turns.begin();
     let watchers = 0;
-    for (let i = 0; i < touched.length; i++) {
-      const stream = touched[i];
+    for (const [i, stream] of touched.entries()) {
       watchers += Math.max(1, stream.flush(this.#parts.limits.maxWatchersAtOnce));
       if (stream.isTouched) touched.push(stream);
       if (watchers < WATCHERS_BETWEEN_LOOKS) continue;
@@ -416,7 +415,8 @@ export class ChangeFeed implements StreamFeed {
         // What the slice ends with, or is cut within, may go on: it is not sent before it is
         // complete.
         const read = next === undefined ? through : next - 1;
-        pass.openRevision = changes[i - 1].main > read ? changes[i - 1].main : undefined;
+        const latest = changes[i - 1]?.main ?? 0;
+        pass.openRevision = latest > read ? latest : undefined;
         // Not back behind a compaction.
         pass.cursor = Math.max(pass.cursor, read + 1);
         this.#flush();
@@ -440,8 +440,11 @@ export class ChangeFeed implements StreamFeed {
     const slice = this.#parts.clock.turns.begin();
     let work = 0;
     let i = start;
-    while (i < changes.length && work < this.#parts.limits.maxSliceEvents) {
-      work += 1 + pass.offer(new WatchEvent(changes[i++]), this.#park);
+    while (work < this.#parts.limits.maxSliceEvents) {
+      const change = changes[i];
+      if (change === undefined) break;
+      i++;
+      work += 1 + pass.offer(new WatchEvent(change), this.#park);
       if (i % EVENTS_BETWEEN_LOOKS === 0 && slice.isOver) break;
     }
     slice.end();
