@@ -26,7 +26,7 @@ const allowed: Readonly<Record<string, string>> = {
   // The client is for discovery, which is another cluster.
   server: "proto host metrics raft rpc front store transport member services http-kv v2 client",
   // A member, and the client, in the process of a program.
-  embed: "proto host client member server",
+  embed: "proto host rpc client member server",
   backup: "proto host wal bolt store client(t)",
   ctl: "proto host cli wal bolt store client backup",
   proxy: "proto host metrics cli rpc client member server ctl",

@@ -40,6 +40,8 @@ export {
   writtenLogger,
 } from "./logger.ts";
 export { machineLimits, threadNumber, threadProcessorMs } from "./machine.ts";
+export { MemoryDisk } from "./memory/disk.ts";
+export { MemoryKeyspaceOpener } from "./memory/keyspace.ts";
 export { nodeNames } from "./names.ts";
 export { OpenTlsSockets } from "./open-sockets.ts";
 export { type HttpContext, type HttpPeer, serveHttp1, serveHttp2 } from "./plain-http.ts";

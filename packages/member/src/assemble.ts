@@ -314,6 +314,7 @@ export function assemble(inputs: MemberInputs): MemberParts {
     clock,
     metrics,
     logger: deps.logger,
+    observer: deps.observer,
   });
   const minLeaseTtlSeconds = Math.ceil(
     (Math.floor((3 * config.electionTicks) / 2) * config.heartbeatIntervalMs) / 1000,
@@ -328,7 +329,7 @@ export function assemble(inputs: MemberInputs): MemberParts {
       bounds: bounds.lease,
     },
     {
-      clock,
+      clock: deps.leaseClock ?? clock,
       store,
       reads,
       proposals,
@@ -511,6 +512,7 @@ export function assemble(inputs: MemberInputs): MemberParts {
     keeper,
     versions,
     faults,
+    observer: deps.observer,
     tickMs: config.heartbeatIntervalMs,
     bounds: bounds.loop,
     timeouts: new Timeouts({ metrics, config, leader, store, transport }),
