@@ -24,7 +24,7 @@ function parts(progress: readonly Peer[], learners: Readonly<Record<string, bool
     },
   };
   const lifetime = { hasEnded: false };
-  const state = { progress, asked: [] as bigint[], isDone: false, result: "accepted" };
+  const state = { progress, asked: [] as bigint[], isDone: false, result: "accepted", wakes: 0 };
   const leadership = new Leadership({
     memberId: 1n,
     electionTimeoutMs: ELECTION_MS,
@@ -40,7 +40,7 @@ function parts(progress: readonly Peer[], learners: Readonly<Record<string, bool
         },
       },
     },
-    turns: { wake: () => {} },
+    turns: { wake: () => state.wakes++ },
     raft: {
       status: () => ({ progress: state.progress }),
       transferLeadership: (to: bigint) => {
@@ -76,7 +76,7 @@ test("the voter that is furthest, of those that respond, is asked to lead", asyn
     peer(5n, 12, { recentActive: false }),
     peer(6n, 20, { isLearner: true }),
   ]);
-  assert.deepEqual(state.asked, [3n]);
+  assert.deepEqual([state.asked, state.wakes], [[3n], 1]);
   leader.leader = 0n;
   await clock.advanceAsync(ELECTION_MS / 2);
   assert.equal(state.isDone, false, "no leader is known");
@@ -102,7 +102,9 @@ test("one that responds again soon is asked then; where there is none, nobody is
   await clock.advanceAsync(ELECTION_MS / 20);
   assert.deepEqual(state.asked, [2n]);
   const never = leading([peer(1n, 99), silent]);
-  await never.clock.advanceAsync(ELECTION_MS / 2);
+  await never.clock.advanceAsync(ELECTION_MS / 4 - 1);
+  assert.equal(never.state.isDone, false);
+  await never.clock.advanceAsync(1);
   assert.deepEqual([never.state.asked, never.state.isDone], [[], true]);
   const alone = leading([peer(1n, 99), peer(6n, 20, { isLearner: true })]);
   await alone.clock.settle();

@@ -52,6 +52,7 @@ function leading({ strict = false, match = 100 } = {}) {
     asked: [] as [url: string, path: string, timeoutMs: number][],
     errors: 0,
     answers: [] as (PeerAnswer | undefined)[],
+    answersTakeMs: 0,
     /** Each change is applied, or refused, when the test says so. */
     applied: new Map<bigint, (result: { error?: Error }) => void>(),
   };
@@ -114,6 +115,7 @@ function leading({ strict = false, match = 100 } = {}) {
     leadership: { depose: async (one: bigint) => void state.deposed.push(one) },
     call: async (url: string, path: string, _body: Uint8Array, timeoutMs: number) => {
       state.asked.push([url, path, timeoutMs]);
+      clock.advance(state.answersTakeMs);
       const answer = state.answers.shift();
       if (answer === undefined) throw new Error("no answer");
       return answer;
@@ -297,6 +299,14 @@ test("a promotion without a leader ends when its time is up", async () => {
   };
   assert.equal(await outcome(0n), "NoLeader");
   assert.equal(await outcome(2n), "Timeout");
+});
+
+test("no further URL of the leader is asked once the time is up", async () => {
+  const { state, changes } = leading();
+  state.leader = 2n;
+  state.answersTakeMs = TIMEOUT_MS;
+  await assert.rejects(changes.promote(3n), refused("Timeout"));
+  assert.equal(state.asked.length, 1);
 });
 
 test("one that leads no more asks the one that does", async () => {
