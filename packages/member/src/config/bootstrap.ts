@@ -3,7 +3,7 @@
  * member, under the URLs it advertises?
  */
 import { quoteText } from "@quorate/proto";
-import { contradiction } from "./contradiction.ts";
+import { contradiction } from "./errors.ts";
 import type { MemberConfig } from "./member-config.ts";
 import { initialClusterText, type MemberUrl, sameUrl, urlsText } from "./url.ts";
 
