@@ -8,7 +8,7 @@
  * broke.
  */
 import { createHash } from "node:crypto";
-import { Backoff, type Clock, type Random } from "@quorate/host";
+import { Backoff, type Clock, type Random, tlsContext } from "@quorate/host";
 import { concat } from "@quorate/proto";
 import { Agent, type Dispatcher, request } from "undici";
 import {
@@ -79,7 +79,7 @@ export class S3Store implements ObjectStore {
       connections: 4,
       headersTimeout: TIMEOUT_MS,
       bodyTimeout: TIMEOUT_MS,
-      connect: { timeout: TIMEOUT_MS, ...(ca === undefined ? {} : { ca }) },
+      connect: { timeout: TIMEOUT_MS, ...tlsContext({ trusted: ca }) },
     });
     const path = endpoint.pathname.replace(/\/$/, "");
     this.#base = isPathStyle
