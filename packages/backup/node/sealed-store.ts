@@ -26,7 +26,9 @@ const FRAME_BYTES = 64 * 1024;
 const TAG_BYTES = 16;
 const KEY_BYTES = 32;
 
-/** Parses the text of a key file: 32 bytes in hexadecimal. @throws Error that says how to make one */
+/**
+ * Parses the text of a key file: 32 bytes in hexadecimal. @throws Error that says how to make one
+ */
 export function parseSealingKey(text: string): Uint8Array {
   const digits = text.trim();
   if (!/^[0-9a-fA-F]{64}$/.test(digits))

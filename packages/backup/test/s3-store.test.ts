@@ -146,8 +146,16 @@ describe("a store of S3", () => {
   });
 
   test("reads lists of several pages, and refuses what is none", async (context) => {
-    const page = (names: readonly string[], next?: string): string =>
-      `<ListBucketResult>${names.map((name) => `<Contents><Key>a b/${name}</Key><Size>${name.length}</Size></Contents>`).join("")}${next === undefined ? "" : `<NextContinuationToken>${next}</NextContinuationToken>`}</ListBucketResult>`;
+    const element = (name: string, ...content: readonly string[]): string =>
+      `<${name}>${content.join("")}</${name}>`;
+    const page = (names: readonly string[], next?: string): string => {
+      const objects = names.map((name) => {
+        const [key, size] = [element("Key", `a b/${name}`), element("Size", `${name.length}`)];
+        return element("Contents", key, size);
+      });
+      const more = next === undefined ? [] : [element("NextContinuationToken", next)];
+      return element("ListBucketResult", ...objects, ...more);
+    };
     const { store, requests } = await serve(context, (request, response) => {
       response.end(
         request.url?.includes("continuation-token") === true

@@ -3,6 +3,8 @@ import type { ObjectStore } from "@quorate/backup";
 import type { S3Credentials } from "@quorate/backup/node";
 import { badArguments, Exit, ExitCode, type Flags, type Invocation, type Io } from "@quorate/cli";
 
+const SCHEME = "s3://";
+
 /** For the help of commands. */
 export const ABOUT_CREDENTIALS = `The credentials are AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, or those of
 AWS_PROFILE in ~/.aws/credentials (AWS_SHARED_CREDENTIALS_FILE).`;
@@ -66,12 +68,10 @@ export async function objectStoreOf(
   place: string,
   lockMs = 0,
 ): Promise<OpenObjectStore> {
-  const found = /^s3:\/\/(?<bucket>[a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/(?<prefix>.*))?$/.exec(
-    place,
-  );
-  if (found === null)
+  const [bucket = "", ...directories] = place.slice(SCHEME.length).split("/");
+  if (!place.startsWith(SCHEME) || !/^[a-z0-9.-]{3,63}$/.test(bucket))
     throw badArguments(`an object store is s3://bucket/prefix, and not ${JSON.stringify(place)}`);
-  const { bucket = "", prefix = "" } = found.groups ?? {};
+  const prefix = directories.join("/");
   const region = flags.string("s3-region") || io.env["AWS_REGION"] || "us-east-1";
   const given = flags.string("s3-endpoint") || io.env["AWS_ENDPOINT_URL"];
   const endpoint = given || `https://s3.${region}.amazonaws.com`;
