@@ -39,7 +39,7 @@ test("a member in memory has a quota", async () => {
 });
 
 test("a member in memory ends when its files take more than they may", async () => {
-  const memory = newMemory(24 * 1024 * 1024);
+  const memory = newMemory({ capacityBytes: 24 * 1024 * 1024 });
   const member = await launch({ dataDir: ":memory:" }, { memory });
   const client = member.client();
   const value = new Uint8Array(1024 * 1024);
