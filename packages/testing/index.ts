@@ -3,6 +3,14 @@
  * exports this file.
  */
 export type { ConfigFile } from "@quorate/server";
+export type {
+  Program,
+  ProgramOptions,
+  ProgramWorld,
+  SimulatedClient,
+  SimulatedClock,
+  SimulatedNemesis,
+} from "@quorate/sim/node";
 export {
   type CallFailure,
   type ClusterOptions,
@@ -11,4 +19,11 @@ export {
   testCluster,
 } from "./node/cluster.ts";
 export { QuorateContainer, type StartedQuorateContainer } from "./node/container.ts";
+export {
+  findSeed,
+  type SeedOptions,
+  type Simulated,
+  SimulationError,
+  simulate,
+} from "./node/simulate.ts";
 export type { TestMember } from "./node/test-member.ts";
