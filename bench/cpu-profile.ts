@@ -20,11 +20,22 @@ export interface CpuProfile {
   readonly timeDeltas: readonly number[];
 }
 
+/** A sampling profile of allocations as V8 has it: bytes in a call frame itself, and its callees. */
+export interface AllocationProfile {
+  readonly head: AllocationNode;
+}
+
+interface AllocationNode {
+  readonly callFrame: CpuProfile["nodes"][number]["callFrame"];
+  readonly selfSize: number;
+  readonly children: readonly AllocationNode[];
+}
+
 /** A function, as called from its parent. */
 export interface Frame {
   /** Its name and where it is: "apply packages/store/src/apply.ts:20". */
   readonly name: string;
-  /** Milliseconds in itself, and with all that it called. */
+  /** Milliseconds (of an allocation profile: kilobytes) in itself, and with all that it called. */
   selfMs: number;
   totalMs: number;
   readonly children: Frame[];
@@ -78,6 +89,17 @@ export function frames(
     children: [],
   };
   return { tree: top, idleMs };
+}
+
+/** The tree of what allocated: kilobytes in the place of milliseconds. */
+export function allocationFrames({ head }: AllocationProfile, root: string): Frame {
+  const build = ({ callFrame, selfSize, children }: AllocationNode): Frame => {
+    const below = children.map(build).sort((a, b) => b.totalMs - a.totalMs);
+    const selfMs = selfSize / 1000;
+    const totalMs = below.reduce((total, child) => total + child.totalMs, selfMs);
+    return { name: nameOf(callFrame, root), selfMs, totalMs, children: below };
+  };
+  return build(head);
 }
 
 function nameOf(

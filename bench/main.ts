@@ -16,6 +16,7 @@ import {
   quorate as ownQuorate,
 } from "../test/support/executables.ts";
 import { leaderUrl, revisionOf } from "./calls.ts";
+import { Heaps, type HeapUse, heapEnv } from "./heap.ts";
 import { measureIdle, measureManyPuts, measureStart } from "./life.ts";
 import { runCount, runLoad } from "./load.ts";
 import { type BenchOptions, readOptions } from "./options.ts";
@@ -116,20 +117,23 @@ async function measureCluster(
   chosen: readonly Row[],
   chosenGo: readonly GoRow[],
 ): Promise<void> {
-  const cluster = await startCluster({ executable, size, tls });
+  const hasHeap = executable.name === "quorate";
+  const cluster = await startCluster({ executable, size, tls, env: hasHeap ? heapEnv : {} });
+  const heaps = hasHeap ? new Heaps(cluster.members.map((member) => member.pid!)) : undefined;
   try {
     const leader = await leaderUrl(cluster);
     const target = { urls: cluster.endpoints, identity: cluster.identity };
     const ready = ground(target, leader, options.keys, options.valueBytes, options.listedKeys);
     const { load, count } = preparation(ready);
     await runCount(load, count);
-    const context = { executable, cluster, round, tls, leader };
+    const context = { executable, cluster, heaps, round, tls, leader };
     for (const row of chosen) note(await measureRow(context, row, ready));
     for (const row of chosenGo) note(await measureGoRow(context, row, ready));
   } catch (error) {
     console.error(cluster.logTails());
     throw error;
   } finally {
+    heaps?.close();
     await cluster.destroy();
   }
 }
@@ -137,6 +141,8 @@ async function measureCluster(
 interface Context {
   readonly executable: Executable;
   readonly cluster: TestCluster;
+  /** Undefined where the members have none that can be read. */
+  readonly heaps: Heaps | undefined;
   readonly round: number;
   readonly tls: boolean;
   readonly leader: string;
@@ -154,10 +160,12 @@ function usageOf(cluster: TestCluster): { cpuS: number; residentMiB: number; pea
 }
 
 async function measureRow(context: Context, row: Row, ready: Ground): Promise<Measurement> {
-  const { executable, cluster, leader, tls, round } = context;
+  const { executable, cluster, heaps, leader, tls, round } = context;
   const before = await revisionOf(leader, cluster.identity);
   let start = usageOf(cluster);
   let end = start;
+  let begun: Promise<void> | undefined;
+  let heap: Promise<HeapUse> | undefined;
   const load = row.load(ready);
   const result = await runLoad(load, {
     // A server runs for months: what its first second costs, on a cold compiler, is not what is
@@ -165,10 +173,16 @@ async function measureRow(context: Context, row: Row, ready: Ground): Promise<Me
     warmUpMs: options.warmUpMs,
     durationMs: options.seconds * 1000,
     onPhase: (phase) => {
-      if (phase === "measure") start = usageOf(cluster);
-      else end = usageOf(cluster);
+      if (phase === "measure") {
+        start = usageOf(cluster);
+        begun = heaps?.begin();
+      } else {
+        end = usageOf(cluster);
+        heap = begun?.then(() => heaps!.end());
+      }
     },
   });
+  const used = await heap;
   const written = (await revisionOf(leader, cluster.identity)) - before;
   if (result.failed === 0 && written !== load.revisions) {
     throw new Error(
@@ -186,6 +200,8 @@ async function measureRow(context: Context, row: Row, ready: Ground): Promise<Me
     p50Ms: result.p50Ms,
     p99Ms: result.p99Ms,
     cpuSPerThousand: ((end.cpuS - start.cpuS) * 1000) / result.answered,
+    allocatedBytes: (used?.allocatedBytes ?? Number.NaN) / result.answered,
+    survivedBytes: (used?.survivedBytes ?? Number.NaN) / result.answered,
     residentMiB: end.residentMiB,
     peakMiB: end.peakMiB,
     generatorCpu: (result.generatorCpuS * 1000) / result.elapsedMs,

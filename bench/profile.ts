@@ -4,6 +4,7 @@
  *
  *   ./dev profile "put random, 1000 clients"
  *   ./dev profile txn --size 3 --member follower --seconds 10
+ *   ./dev profile txn --allocations       the functions that allocate, in the place of time
  */
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -12,8 +13,15 @@ import { orRefuse, positive, readArguments, refuse } from "../scripts/dev/comman
 import { startCluster } from "../test/support/cluster.ts";
 import { quorate } from "../test/support/executables.ts";
 import { leaderUrl } from "./calls.ts";
-import { type CpuProfile, type Frame, frames, functionTimes } from "./cpu-profile.ts";
+import {
+  allocationFrames,
+  type CpuProfile,
+  type Frame,
+  frames,
+  functionTimes,
+} from "./cpu-profile.ts";
 import { flameHtml } from "./flame.ts";
+import { Heaps, heapEnv } from "./heap.ts";
 import { runCount, runLoad } from "./load.ts";
 import { ground, preparation, type Row, rows } from "./rows.ts";
 import { cpuSeconds } from "./usage.ts";
@@ -29,9 +37,14 @@ export interface ProfileOptions {
   /** Of the members, beside those that the benchmark gives them. */
   readonly flags?: readonly string[];
   readonly seconds: number;
+  /** Which functions allocate is sampled, not which ones take time. */
+  readonly allocations?: boolean;
 }
 
-/** What a profiled member did during a row's measured time. */
+/**
+ * What a profiled member did during a row's measured time; of allocations the tree has kilobytes,
+ * and the idle time is 0.
+ */
 export interface Profiled {
   readonly tree: Frame;
   readonly idleMs: number;
@@ -64,20 +77,17 @@ export async function profileRow(options: ProfileOptions): Promise<Profiled> {
   const [node, ...rest] = quorate.command;
   // A process under the profiler cannot give itself the flags that bin/quorate.js asks for.
   const nodeFlags = ["--max-semi-space-size=8", "--heap-growing-percent=70"];
-  const command = [
-    node,
-    ...nodeFlags,
-    "--cpu-prof",
-    `--cpu-prof-dir=${dir}`,
-    "--cpu-prof-interval=200",
-    ...rest,
-  ];
+  const isOfAllocations = options.allocations === true;
+  const profiling = ["--cpu-prof", `--cpu-prof-dir=${dir}`, "--cpu-prof-interval=200"];
+  const command = [node, ...nodeFlags, ...(isOfAllocations ? [] : profiling), ...rest];
   const cluster = await startCluster({
     executable: { name: "quorate", command },
     size: options.size,
     tls: options.tls,
     flags: [...(options.flags ?? [])],
+    env: isOfAllocations ? heapEnv : {},
   });
+  let heaps: Heaps | undefined;
   try {
     const leader = await leaderUrl(cluster);
     const wanted = cluster.members.find(
@@ -97,28 +107,39 @@ export async function profileRow(options: ProfileOptions): Promise<Profiled> {
     // The profile's clock is the system's monotonic one, as this is.
     const nowUs = (): number => Number(process.hrtime.bigint() / 1000n);
     let [fromUs, toUs, cpuS] = [0, 0, 0];
+    if (isOfAllocations) heaps = new Heaps([pid]);
+    let sampled: ReturnType<Heaps["samples"]> | undefined;
     const result = await runLoad(options.row.load(ready), {
       warmUpMs: 2000,
       durationMs: options.seconds * 1000,
       onPhase: (phase) => {
-        if (phase === "measure") [fromUs, cpuS] = [nowUs(), cpuSeconds([pid])];
-        else [toUs, cpuS] = [nowUs(), cpuSeconds([pid]) - cpuS];
+        if (phase === "measure") {
+          [fromUs, cpuS] = [nowUs(), cpuSeconds([pid])];
+          heaps?.sample();
+        } else {
+          [toUs, cpuS] = [nowUs(), cpuSeconds([pid]) - cpuS];
+          sampled = heaps?.samples();
+        }
       },
     });
+    const root = `${resolve(import.meta.dirname, "..")}/`;
+    const around = {
+      elapsedMs: (toUs - fromUs) / 1000,
+      cpuMs: cpuS * 1000,
+      answered: result.answered,
+    };
+    if (sampled !== undefined) {
+      const [profile] = await sampled;
+      return { ...around, tree: allocationFrames(profile, root), idleMs: 0 };
+    }
     await Promise.all(cluster.members.map((member) => member.terminate(60_000)));
     // CPU.day.time.pid.thread.number.cpuprofile; the member's thread is 0.
     const file = readdirSync(dir).find((name) => name.includes(`.${pid}.0.`));
     if (file === undefined) throw new Error("the member has left no profile");
     const profile = JSON.parse(readFileSync(join(dir, file), "utf8")) as CpuProfile;
-    const root = `${resolve(import.meta.dirname, "..")}/`;
-    const found = frames(profile, fromUs, toUs, root);
-    return {
-      ...found,
-      elapsedMs: (toUs - fromUs) / 1000,
-      cpuMs: cpuS * 1000,
-      answered: result.answered,
-    };
+    return { ...around, ...frames(profile, fromUs, toUs, root) };
   } finally {
+    heaps?.close();
     await cluster.destroy();
     rmSync(dir, { recursive: true, force: true });
   }
@@ -126,9 +147,10 @@ export async function profileRow(options: ProfileOptions): Promise<Profiled> {
 
 /**
  * The table of functions: time in themselves and in all they called, per cent of the time that the
- * loop was busy.
+ * loop was busy; or bytes, of all that was allocated.
+ * @param unit of what is itself for each answer
  */
-export function topTable({ tree, answered }: Profiled, count: number): string {
+export function topTable({ tree, answered }: Profiled, count: number, unit = "us"): string {
   const percent = (ms: number): string => `${((100 * ms) / tree.totalMs).toFixed(1)} %`.padStart(8);
   const each = (ms: number): string => ((1000 * ms) / answered).toFixed(3).padStart(10);
   const lines = functionTimes(tree)
@@ -137,7 +159,8 @@ export function topTable({ tree, answered }: Profiled, count: number): string {
       ({ name, selfMs, totalMs }) =>
         `${percent(selfMs)}${each(selfMs)}${percent(totalMs)}  ${name}`,
     );
-  return ["  itself  us/answer   total  function", ...lines].join("\n");
+  const title = `${unit}/answer`.padStart(10);
+  return [`  itself${title}   total  function`, ...lines].join("\n");
 }
 
 async function main(): Promise<void> {
@@ -157,6 +180,7 @@ async function main(): Promise<void> {
       describe: "flags of the members, parted by blanks",
     },
     seconds: { type: "string", default: "5", requiresArg: true, describe: "measured seconds" },
+    allocations: { type: "boolean", default: false, describe: "bytes allocated, not time" },
     top: { type: "string", default: "30", requiresArg: true, describe: "lines of the table" },
     out: {
       type: "string",
@@ -177,16 +201,18 @@ async function main(): Promise<void> {
     member,
     flags: values.flags.split(" ").filter((flag) => flag !== ""),
     seconds: positive("seconds", values.seconds),
+    allocations: values.allocations,
   });
   const { tree, idleMs, elapsedMs, cpuMs, answered } = profiled;
   const percent = (part: number, whole: number): string => `${((100 * part) / whole).toFixed(0)} %`;
   const words =
     `${row.name}; ${values.size} member(s)${tls ? ", TLS" : ""}, ${member}: ${Math.round((1000 * answered) / elapsedMs)} per s; ` +
-    `loop busy ${percent(tree.totalMs, tree.totalMs + idleMs)}, processor ${percent(cpuMs, elapsedMs)} of one`;
+    `${values.allocations ? `${((1000 * tree.totalMs) / answered).toFixed(0)} bytes an answer` : `loop busy ${percent(tree.totalMs, tree.totalMs + idleMs)}`}, ` +
+    `processor ${percent(cpuMs, elapsedMs)} of one`;
   const out = values.out ?? join(tmpdir(), `quorate-${row.name.replaceAll(/[^\w]+/g, "-")}.html`);
   writeFileSync(out, flameHtml(words, tree));
   console.log(
-    `${words}\n\n${topTable(profiled, positive("top", values.top))}\n\nflame picture: ${out}`,
+    `${words}\n\n${topTable(profiled, positive("top", values.top), values.allocations ? "B" : "us")}\n\nflame picture: ${out}`,
   );
 }
 

@@ -16,6 +16,12 @@ export interface Measurement {
   readonly p99Ms: number;
   /** Of all members together. */
   readonly cpuSPerThousand: number;
+  /**
+   * Bytes that the main threads of all members allocate in V8's heap for a call, and those that
+   * collections of young objects copy; NaN or missing where there is no such heap.
+   */
+  readonly allocatedBytes?: number | undefined;
+  readonly survivedBytes?: number | undefined;
   /** Of one member at the end of the load, the mean. */
   readonly residentMiB: number;
   /** The most that one member has had since it was started, the mean. */
@@ -80,6 +86,18 @@ const columns: readonly Column[] = [
     format: digits(4),
     isCompared: true,
   },
+  {
+    title: "heap B",
+    figure: (one) => one.allocatedBytes ?? Number.NaN,
+    format: digits(0),
+    isCompared: false,
+  },
+  {
+    title: "kept B",
+    figure: (one) => one.survivedBytes ?? Number.NaN,
+    format: digits(0),
+    isCompared: false,
+  },
   { title: "MiB", figure: (one) => one.residentMiB, format: digits(0), isCompared: true },
   { title: "MiB most", figure: (one) => one.peakMiB, format: digits(0), isCompared: true },
   {
@@ -91,7 +109,7 @@ const columns: readonly Column[] = [
 ];
 const rateColumn = columns[0];
 const p99Column = columns[2];
-const memoryColumn = columns[4];
+const memoryColumn = columns.find(({ title }) => title === "MiB")!;
 
 const ratioFormat = (value: number): string => `${value.toFixed(2)} x`;
 

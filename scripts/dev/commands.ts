@@ -82,6 +82,7 @@ const GENERATORS = [
   "scripts/gen-pictures.ts",
   "scripts/gen-packages.ts",
   "scripts/gen-regexes.ts",
+  "scripts/gen-operator.ts",
 ];
 const GENERATED = GENERATORS.map((file) => step(file, "--check"));
 const HOUSE = [step("--test", "test/house/*.test.ts")];

@@ -1,7 +1,12 @@
 /** From V8's profile to the table and the flame picture; and a real one of a moment's load. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type CpuProfile, frames, functionTimes } from "../../bench/cpu-profile.ts";
+import {
+  allocationFrames,
+  type CpuProfile,
+  frames,
+  functionTimes,
+} from "../../bench/cpu-profile.ts";
 import { flameHtml } from "../../bench/flame.ts";
 import { findRow, profileRow, topTable } from "../../bench/profile.ts";
 
@@ -53,20 +58,48 @@ test("samples become a tree of what ran in a time, idle time apart", () => {
   ]);
 });
 
+test("samples of allocations become a tree of kilobytes", () => {
+  const leaf = { callFrame: frame("inner", "file:///home/x/b.ts", 0), selfSize: 500, children: [] };
+  const outer = frame("outer", "file:///home/x/a.ts", 9);
+  const tree = allocationFrames(
+    {
+      head: {
+        callFrame: frame("(root)"),
+        selfSize: 0,
+        children: [leaf, { callFrame: outer, selfSize: 2000, children: [leaf] }],
+      },
+    },
+    "/home/x/",
+  );
+  assert.deepEqual(functionTimes(tree), [
+    { name: "outer a.ts:10", selfMs: 2, totalMs: 2.5 },
+    { name: "inner b.ts:1", selfMs: 1, totalMs: 1 },
+    { name: "(root)", selfMs: 0, totalMs: 3 },
+  ]);
+});
+
 test("a row is found by a part of its name that only it has", () => {
   assert.equal(findRow("txn").name, "txn compare and put, 1000 clients");
   assert.throws(() => findRow("put random"), /several rows.*\n.*put random, 1 client\n/);
   assert.throws(() => findRow("no such"), /no row is called "no such":\n {2}put random/);
 });
 
+const READS = {
+  row: findRow("get serializable"),
+  size: 1,
+  tls: false,
+  member: "leader",
+} as const;
+
+test("a profile of allocations names the functions that allocated for the load", async () => {
+  const profiled = await profileRow({ ...READS, seconds: 1, allocations: true });
+  const eachBytes = (1000 * profiled.tree.totalMs) / profiled.answered;
+  assert.ok(eachBytes > 100 && eachBytes < 100_000, `${eachBytes} bytes a call`);
+  assert.match(topTable(profiled, 500, "B"), / packages\/store\/src\/requests\/range\.ts:\d+/);
+});
+
 test("a profile of a running member names the functions that served the load", async () => {
-  const profiled = await profileRow({
-    row: findRow("get serializable"),
-    size: 1,
-    tls: false,
-    member: "leader",
-    seconds: 2,
-  });
+  const profiled = await profileRow({ ...READS, seconds: 2 });
   assert.ok(profiled.answered > 0 && profiled.tree.totalMs > 0 && profiled.elapsedMs > 200);
   assert.match(topTable(profiled, 500), /applyRange packages\/store\/src\/requests\/range\.ts:\d+/);
   const html = flameHtml("a <b>", profiled.tree);

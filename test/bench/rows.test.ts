@@ -5,6 +5,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { revisionOf } from "../../bench/calls.ts";
+import { Heaps, heapEnv } from "../../bench/heap.ts";
 import { measureIdle, measureManyPuts, measureStart } from "../../bench/life.ts";
 import { runCount, runLoad } from "../../bench/load.ts";
 import { readOptions } from "../../bench/options.ts";
@@ -17,7 +18,7 @@ let cluster: TestCluster;
 let ready: Ground;
 
 before(async () => {
-  cluster = await startCluster({ executable: quorate, size: 1 });
+  cluster = await startCluster({ executable: quorate, size: 1, env: heapEnv });
   const target = { urls: cluster.endpoints, identity: cluster.identity };
   ready = ground(target, target.urls[0], 200, 256, 500);
   const { load, count } = preparation(ready);
@@ -36,6 +37,23 @@ for (const row of rows) {
     assert.equal((await revisionOf(leader, target.identity)) - before, load.revisions);
   });
 }
+
+test("what a member allocates is read", async () => {
+  const heaps = new Heaps(cluster.members.map((member) => member.pid!));
+  try {
+    await heaps.begin();
+    const idle = await heaps.end();
+    await heaps.begin();
+    const row = rows.find(({ name }) => name === "put random, 1000 clients")!;
+    const { callsInAll } = await runLoad(row.load(ready), { warmUpMs: 500, durationMs: 500 });
+    const busy = await heaps.end();
+    assert.ok(idle.allocatedBytes < 1e6, `${idle.allocatedBytes} bytes at rest`);
+    assert.ok(busy.allocatedBytes > 1000 * callsInAll, `${busy.allocatedBytes} bytes`);
+    assert.ok(busy.survivedBytes > 0 && busy.survivedBytes < busy.allocatedBytes);
+  } finally {
+    heaps.close();
+  }
+});
 
 const withoutGo = goBenchmark === undefined ? "etcd's benchmark tool is not installed" : false;
 

@@ -34,7 +34,8 @@ const allowed: Readonly<Record<string, string>> = {
   proxy: "proto host metrics cli rpc client member server ctl",
   "kube-storage": "proto host metrics",
   "kube-apiserver": "proto host metrics cli rpc client member server embed kube-storage",
-  quorate: "host cli server proxy kube-apiserver",
+  operator: "proto host metrics cli client",
+  quorate: "host cli server proxy operator kube-apiserver",
 };
 
 /** What `allowed` says, by package. */

@@ -91,7 +91,8 @@ const DEFAULT_DIAL_TIMEOUT_MS = 2000;
 
 const clock = {
   nowMs: () => performance.now(),
-  sleep: (delayMs: number) => sleep(timerMs(delayMs)),
+  sleep: (delayMs: number, signal?: AbortSignal) =>
+    sleep(timerMs(delayMs), undefined, signal === undefined ? {} : { signal }).catch(() => {}),
 };
 
 const timer: ClientTimer = {

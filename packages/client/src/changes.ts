@@ -39,5 +39,5 @@ function changeOf(bytes: Uint8Array): Change {
 function compacted(revision: number): ClientError {
   const text = "etcdserver: mvcc: required revision has been compacted";
   const cause = new Error(`the first revision that is still there is ${revision}`);
-  return new ClientError(GrpcCode.OutOfRange, text, undefined, { cause });
+  return new ClientError(GrpcCode.OutOfRange, text, { cause });
 }

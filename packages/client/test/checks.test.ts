@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { connect } from "../node/connect.ts";
 import type { Client } from "../src/client.ts";
-import { campaign, observeElection } from "../src/election.ts";
+import { campaign, electedLeader, observeElection } from "../src/election.ts";
 import { lockNamed } from "../src/lock.ts";
 import { getStream } from "../src/range-stream.ts";
 import { compareLease, compareValue, compareVersion, opPut, prefixEnd } from "../src/requests.ts";
@@ -33,7 +33,7 @@ const REFUSED: readonly (readonly [call: () => unknown, message: string | RegExp
   [() => c.put(undefined, "v"), notBytes("put", "key", "undefined")],
   [
     () => c.put("k", "v", { leese: 1n }),
-    "put: unknown option leese: there are lease, prevKv, ignoreValue, ignoreLease",
+    "put: unknown option leese: there are lease, prevKv, ignoreValue, ignoreLease, signal, timeoutMs, repeat",
   ],
   [
     () => c.put("k", "v", { lease: 1 }),
@@ -87,7 +87,7 @@ const REFUSED: readonly (readonly [call: () => unknown, message: string | RegExp
     /^getStream: timeoutMs must be a number/,
   ],
   [() => c.compact("1"), /^compact: revision must be an integer/],
-  [() => c.compact(1, { fast: true }), "compact: unknown option fast: there are physical"],
+  [() => c.compact(1, { fast: true }), /^compact: unknown option fast: there are physical, /],
   [() => c.memberList({ linearizable: 1 }), /^memberList: linearizable must be true or false/],
   [
     () => c.memberAdd("http://a:1"),
@@ -95,7 +95,7 @@ const REFUSED: readonly (readonly [call: () => unknown, message: string | RegExp
   ],
   [
     () => c.memberAdd([], { learner: true }),
-    /^memberAdd: unknown option learner: there are isLearner/,
+    /^memberAdd: unknown option learner: there are isLearner, /,
   ],
   [() => c.memberRemove(1), /^memberRemove: id must be a bigint from 0n to /],
   [() => c.memberPromote("1"), /^memberPromote: id must be a bigint/],
@@ -103,11 +103,12 @@ const REFUSED: readonly (readonly [call: () => unknown, message: string | RegExp
   [() => c.moveLeader("a:1", -1n), /^moveLeader: targetID must be a bigint from 0n/],
   [() => c.status(), "status: endpoint must be a string, not undefined"],
   [() => c.defragment(1), /^defragment: endpoint must be a string/],
+  [() => c.hash(), /^hash: endpoint must be a string/],
   [() => c.hashKv("a:1", "0"), /^hashKv: revision must be an integer/],
   [() => c.snapshot(1).next(), /^snapshot: endpoint must be a string/],
   [() => c.downgrade("go", "3.6"), /^downgrade: action must be "validate" or "enable" or "cancel"/],
   [() => c.alarmDisarm({ member: 1n }), /^alarmDisarm: unknown option member: /],
-  [() => c.session({ ttl: 1 }), "session: unknown option ttl: there are ttlSeconds"],
+  [() => c.session({ ttl: 1 }), /^session: unknown option ttl: there are ttlSeconds, /],
   [() => c.session({ ttlSeconds: "1" }), /^session: ttlSeconds must be an integer/],
   [() => c.leases.grant("60"), /^grant: ttlSeconds must be an integer/],
   [() => c.leases.grant(60, 1), /^grant: id must be a bigint/],
@@ -131,10 +132,19 @@ const REFUSED: readonly (readonly [call: () => unknown, message: string | RegExp
     notBytes("roleRevokePermission", "key", "the number 1"),
   ],
   [() => lockNamed(client, session, any(1)), /^lockNamed: name must be a string/],
-  [() => lockNamed(client, session, "l", any(1)), /^lockNamed: signal must be an AbortSignal/],
+  [
+    () => lockNamed(client, session, "l", { signal: any(1) }),
+    /^lockNamed: signal must be an AbortSignal/,
+  ],
+  [() => electedLeader(client, any(1)), /^electedLeader: name must be a string/],
   [() => campaign(client, session, "e", any(1)), /^campaign: value must be a string/],
   [() => observeElection(client, any(1), signal).next(), /^observeElection: name must be a string/],
   [() => c.call({}, "x", true), /^call: request must be an object/],
+  [() => c.get("k", { timeoutMs: -1 }), /^get: timeoutMs must be a number that is not negative/],
+  [() => c.put("k", "v", { signal: {} }), /^put: signal must be an AbortSignal, not an object/],
+  [() => c.txn({}, { repeat: 1 }), /^call: repeat must be true or false, not the number 1/],
+  [() => c.watch("k", { signal: 1 }), /^watch: signal must be an AbortSignal/],
+  [() => c.leases.keepAlive(1n, undefined, { repeat: true }), /^keepAlive: unknown option repeat/],
   [
     () => connect(any({ endpoint: "a:1" })),
     /^connect: unknown option endpoint: there are endpoints, /,

@@ -29,6 +29,13 @@ export {
   MAX_RELOADED_FILE_BYTES,
 } from "./file-source.ts";
 export { createHttp1Server, Http1Agent, requestHttp1 } from "./http1.ts";
+export {
+  type CertificateSubject,
+  issueCertificate,
+  makeAuthority,
+  type Pair,
+  type Validity,
+} from "./issue-certificates.ts";
 export { levelKeyspaces, unsyncedLevelKeyspaces } from "./keyspace.ts";
 export { nonBlockingStream } from "./log-targets.ts";
 export {

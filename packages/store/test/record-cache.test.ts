@@ -1,7 +1,7 @@
 /** The cache of records: what was read lately is found, and no more is kept than the bound. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { MAX_CACHED_RECORD_BYTES, RecordCache } from "../src/mvcc/record-cache.ts";
+import { MAX_CACHED_RECORD_BYTES, RecordCache } from "../src/mvcc/state.ts";
 
 test("what is read again stays, what is not goes, and the bound holds", () => {
   const cache = new RecordCache(100_000);
@@ -37,4 +37,17 @@ test("changes of one transaction keep apart, and what does not fit is not kept",
   assert.equal(cache.get(Number.MAX_SAFE_INTEGER, 0), undefined);
   cache.add(7, 0, new Uint8Array(MAX_CACHED_RECORD_BYTES + 1));
   assert.equal(cache.get(7, 0), undefined);
+});
+
+test("the bytes of the cache are those of the records that it can find", () => {
+  const cache = new RecordCache(100_000);
+  const bytes = 1000 + 256;
+  const half = Math.ceil(50_000 / bytes);
+  for (let main = 1; main <= half; main++) cache.add(main, 0, new Uint8Array(1000));
+  assert.equal(cache.sizeBytes, half * bytes);
+  // All are in the old half, from which a read takes them into the young one.
+  for (let main = 1; main < half; main++) {
+    assert.notEqual(cache.get(main, 0), undefined);
+    assert.equal(cache.sizeBytes, half * bytes);
+  }
 });

@@ -41,8 +41,7 @@ import {
   readTxn,
   type Steps,
 } from "@quorate/store";
-import { completed } from "../calls/status.ts";
-import { EncodedHeader } from "./encoded-header.ts";
+import { completed, EncodedHeader } from "../calls/results.ts";
 import { encodeReadTxn, GetAnswers, messageOf, RangeWriter } from "./range-answer.ts";
 import { encodeDeleteRange, encodeTxn } from "./write-answer.ts";
 

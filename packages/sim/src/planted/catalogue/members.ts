@@ -106,10 +106,10 @@ export const MEMBER_BUGS: Readonly<Record<string, CatalogueBug>> = {
     seed: 3,
   },
   "proposes-unchecked": {
-    at: "member/src/entry-points.ts#EntryPoints.propose",
+    at: "member/src/member.ts#Member.propose",
     find: `
       try {
-        $message = $decoded ?? decodeRequest($kind, $request, this.#deps.limits);
+        $message = $decoded ?? decodeRequest($kind, $request, this.#parts.limits);
         const $refusal = this.spaceRefusal($kind, $message);
         if ($refusal !== undefined) return $refusal;
       } catch ($error) {
@@ -124,7 +124,7 @@ export const MEMBER_BUGS: Readonly<Record<string, CatalogueBug>> = {
         return Promise.reject($error);
       }
       return Promise.resolve()
-        .then(() => this.#deps.authority.identify($caller))
+        .then(() => this.auth.authority.identify($caller))
         .then((identity) => this.#enqueue($caller, identity, $kind, $request));`,
     sim: { hostileEveryMs: 100, faultPhaseMs: 3000 },
     seed: 1,
@@ -137,7 +137,7 @@ export const MEMBER_BUGS: Readonly<Record<string, CatalogueBug>> = {
     seed: 1,
   },
   "refused-write-goes-on": {
-    at: "member/src/entry-points.ts#EntryPoints.propose",
+    at: "member/src/member.ts#Member.propose",
     find: "if ($refusal !== undefined) return $refusal;",
     put: `
       if ($refusal !== undefined) {
