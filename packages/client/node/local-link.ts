@@ -31,6 +31,7 @@ interface Open {
   ended(status: Status): void;
 }
 
+const ABORTED: Status = { code: GrpcCode.Canceled, message: "the call was aborted" };
 const LATE: Status = { code: GrpcCode.DeadlineExceeded, message: "no response in time" };
 
 export class LocalLink implements Link {
@@ -56,14 +57,21 @@ export class LocalLink implements Link {
     metadata: CallMetadata,
     _dialTimeoutMs: number,
     timeoutMs: number,
+    signal?: AbortSignal,
   ): Promise<Uint8Array> {
     return new Promise((resolve, reject) => {
+      if (signal?.aborted) throw new LinkError(GrpcCode.Canceled, ABORTED.message, false);
       const handler = this.#table().unary.get(path);
       if (handler === undefined) throw unimplemented(path);
       const deadlineMs = this.#clock.monotonicMs() + timeoutMs;
       const context = new LocalContext(path, metadata, deadlineMs);
-      const fail = (status: Status): void => {
+      const stop = (): void => call.ended(ABORTED);
+      const done = (): void => {
         this.#open.delete(call);
+        signal?.removeEventListener("abort", stop);
+      };
+      const fail = (status: Status): void => {
+        done();
         reject(new LinkError(status.code, status.message, true));
       };
       const call: Open = {
@@ -74,11 +82,12 @@ export class LocalLink implements Link {
         },
       };
       this.#open.add(call);
+      signal?.addEventListener("abort", stop);
       if (deadlineMs < this.#timerMs) this.#setTimer(deadlineMs);
       const answer = async () => handler(request, context);
       answer().then(
         (response) => {
-          this.#open.delete(call);
+          done();
           resolve(ownedMessage(response));
         },
         (error: unknown) => fail(statusOf(error)),

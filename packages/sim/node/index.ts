@@ -7,4 +7,3 @@ export {
   type ProgramWorld,
   runProgram,
 } from "../src/program/program.ts";
-export { searchClusters } from "../src/raft/search.ts";

@@ -11,7 +11,7 @@ import { GrpcCode, LeaseRevokeRequest, LeaseService } from "@quorate/proto";
 import { Process, type Scheduler } from "../base/scheduler.ts";
 import type { LeaseCheck } from "../check/lease-lives.ts";
 import type { ClientNetwork } from "../client-network.ts";
-import { ENDED_BY_SERVER } from "../exchanges.ts";
+import { ENDED_BY_SERVER, type Reply } from "../exchanges.ts";
 import type { Node } from "../node.ts";
 import type { Story } from "../report/story.ts";
 
@@ -87,6 +87,8 @@ export function makeClient(number: number, parts: ClientParts): SimulatedClient 
   return Object.assign(client, { name, clock, process });
 }
 
+const ABORTED: Reply = { error: "the call was aborted", code: GrpcCode.Canceled };
+
 /** From a client to a member. What comes back waits while the client is paused. */
 class ProgramLink implements Link {
   /** The member's name. */
@@ -110,6 +112,7 @@ class ProgramLink implements Link {
     { token }: { readonly token: string | undefined },
     _dialTimeoutMs: number,
     timeoutMs: number,
+    signal?: AbortSignal,
   ): Promise<Uint8Array> {
     if (this.#isClosed) throw new LinkError(GrpcCode.Canceled, "the client is closed", false);
     const { network, scheduler, story, leaseCheck } = this.#parts;
@@ -117,7 +120,12 @@ class ProgramLink implements Link {
       leaseCheck.askedToRevoke(String(LeaseRevokeRequest.decode(request).ID));
     const { name } = this.#process;
     story.record(name, () => `calls ${this.endpoint} ${path}`, request);
-    const reply = await network.exchange(this.#node, path, request, timeoutMs, name, { token });
+    const asking = network.exchange(this.#node, path, request, timeoutMs, name, { token });
+    const aborted = Promise.withResolvers<Reply>();
+    const stop = (): void => aborted.resolve(ABORTED);
+    signal?.addEventListener("abort", stop);
+    const reply = signal?.aborted ? ABORTED : await Promise.race([asking, aborted.promise]);
+    signal?.removeEventListener("abort", stop);
     await scheduler.delay(0, this.#process);
     const { bytes, error, unsent, code = GrpcCode.Unavailable } = reply;
     story.record(name, () => `hears from ${this.endpoint} ${error ?? path}`, bytes);

@@ -50,7 +50,7 @@ export class ProgramNemesis implements SimulatedNemesis {
     this.#parts = parts;
   }
 
-  /** Starts the members. */
+  /** Begins to let things go wrong. */
   start(): void {
     this.#parts.members.start();
     this.#next();

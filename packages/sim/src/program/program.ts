@@ -77,6 +77,8 @@ const FAULTS: ReadonlySet<FaultKind> = new Set<FaultKind>([
   "moveLeader",
 ]);
 const MAX_MEMBERS = 7;
+/** With more faults than that a program gets nothing done. */
+const MIN_FAULT_EVERY_MS = 500;
 const DEFAULT_LIMIT_MS = 600_000;
 const STORY_LINES = 100;
 const SHOWN_LINES = 12;
@@ -105,6 +107,7 @@ function simOptionsOf(seed: number, members: number, faults: boolean): SimOption
   const kinds = FAULT_KINDS.filter((kind) => faults && FAULTS.has(kind));
   return {
     ...drawn,
+    faultEveryMs: Math.max(drawn.faultEveryMs, MIN_FAULT_EVERY_MS),
     ...(!faults && { loss: 0, duplication: 0, reordering: 0, clientBreaks: 0 }),
     faults: weightsOf(Object.fromEntries(kinds.map((kind) => [kind, 1]))),
   };
@@ -219,8 +222,9 @@ class World {
     };
     process.on("unhandledRejection", onRejection);
     try {
-      nemesis.start();
+      for (const node of this.#nodes) node.start();
       await this.#until(() => this.#nodes.some(({ member }) => member?.isLeader), FIRST_LEADER_MS);
+      nemesis.start();
       const clock = new ProgramClock(this.#scheduler, undefined);
       const random = this.#random.fork("program's own");
       const world = { clients: this.#clients, nemesis, clock, random: () => random.unit() };
