@@ -12,10 +12,11 @@ import { check, checkOptions, INTEGER, OBJECT, oneOf, TEXT } from "@quorate/host
 import { nodeClock } from "@quorate/host/node";
 import { GrpcCode, services, WatchService } from "@quorate/proto";
 import type { ConfigFile } from "@quorate/server";
+import { ClusterMember } from "./cluster-member.ts";
 import type { CallFaults } from "./gate.ts";
 import { clusters } from "./leftovers.ts";
 import { EMPTY, type Point, pointOf, returnTo } from "./points.ts";
-import { TestMember } from "./test-member.ts";
+import type { TestMember } from "./test-member.ts";
 
 export interface ClusterOptions {
   /** From 1 to 9; default 1. */
@@ -123,7 +124,7 @@ function pathOf(method: string): string {
 }
 
 export class TestCluster implements AsyncDisposable {
-  readonly members: readonly TestMember[];
+  readonly #members: readonly ClusterMember[];
   readonly #clients = new Set<Client>();
   readonly #leaseOffset = { ms: 0 };
   readonly #points = new Map<string, Point>();
@@ -135,19 +136,23 @@ export class TestCluster implements AsyncDisposable {
   constructor(configs: readonly ConfigFile[]) {
     const faults: CallFaults = { failureOf: (path) => this.#failureOf(path) };
     const surroundings = { faults, leaseOffset: this.#leaseOffset };
-    this.members = configs.map((config) => new TestMember(config, surroundings));
+    this.#members = configs.map((config) => new ClusterMember(config, surroundings));
     this.#maxTxnOps = configs[0]["max-txn-ops"] ?? DEFAULT_MAX_TXN_OPS;
+  }
+
+  get members(): readonly TestMember[] {
+    return this.#members;
   }
 
   /** Starts members that do not run, for example after `kill`; resolves when all are ready. */
   async start(): Promise<void> {
-    await Promise.all(this.members.map((member) => member.start()));
-    await Promise.all(this.members.map((member) => member.ready()));
+    await Promise.all(this.#members.map((member) => member.start()));
+    await Promise.all(this.#members.map((member) => member.ready()));
   }
 
   /** The client URLs of all members. */
   get endpoints(): readonly string[] {
-    return this.members.map(({ endpoint }) => endpoint);
+    return this.#members.map(({ endpoint }) => endpoint);
   }
 
   /** A client of all members, or of `options.endpoints`; the cluster closes it. */
@@ -159,7 +164,7 @@ export class TestCluster implements AsyncDisposable {
 
   /** The member that leads. Throws while none of the running members knows that it does. */
   get leader(): TestMember {
-    const newest = newestLeader(this.members);
+    const newest = newestLeader(this.#members);
     if (newest === undefined) throw new Error("no member leads now: see TestCluster.leading()");
     return newest;
   }
@@ -168,13 +173,17 @@ export class TestCluster implements AsyncDisposable {
    * Resolves with the leader when there is one. Rejects after 30 seconds without.
    * @param among members of which one is to lead, such as one side of a partition
    */
-  async leading(among: readonly TestMember[] = this.members): Promise<TestMember> {
-    let found: TestMember | undefined;
+  leading(among: readonly TestMember[] = this.#members): Promise<TestMember> {
+    return this.#leading(among);
+  }
+
+  async #leading(among: readonly TestMember[] = this.#members): Promise<ClusterMember> {
+    let found: ClusterMember | undefined;
     await until("a leader", () => {
-      found = newestLeader(among);
+      found = newestLeader(this.#members.filter((one) => among.includes(one)));
       return found !== undefined;
     });
-    return found as TestMember;
+    return found as ClusterMember;
   }
 
   /**
@@ -182,9 +191,9 @@ export class TestCluster implements AsyncDisposable {
    * A member that is in no group is alone. Replaces an earlier partition.
    */
   partition(...groups: readonly (readonly TestMember[])[]): void {
-    for (const member of this.members) {
+    for (const member of this.#members) {
       const group = groups.find((one) => one.includes(member)) ?? [member];
-      const others = this.members.filter((other) => other !== member && !group.includes(other));
+      const others = this.#members.filter((other) => other !== member && !group.includes(other));
       member.gate.cut = new Set(others.map(({ id }) => id));
       member.gate.cutUrls = new Set(others.map(({ peerUrl }) => peerUrl));
     }
@@ -193,8 +202,8 @@ export class TestCluster implements AsyncDisposable {
   /** All links are whole, all disks fast, paused members go on, and no call is to fail. */
   heal(): void {
     this.#failures = [];
-    this.partition(this.members);
-    for (const member of this.members) {
+    this.partition(this.#members);
+    for (const member of this.#members) {
       member.slowDisk(0);
       member.resume();
     }
@@ -228,7 +237,7 @@ export class TestCluster implements AsyncDisposable {
    */
   async advanceLeases(seconds: number): Promise<void> {
     this.#leaseOffset.ms += seconds * 1000;
-    const { leases, store } = (await this.leading()).launched.member;
+    const { leases, store } = (await this.#leading()).launched.member;
     await until("the end of leases", () => {
       const nowMs = nodeClock.monotonicMs() + this.#leaseOffset.ms;
       return [...store.lessor.all()].every(
@@ -242,7 +251,7 @@ export class TestCluster implements AsyncDisposable {
    * FILLER_PREFIX; `freeQuota` removes them.
    */
   async fillQuota(): Promise<void> {
-    const client = (await this.leading()).client();
+    const client = (await this.#leading()).client();
     const value = new Uint8Array(FILLER_BYTES);
     try {
       for (let i = 0; ; i++) await client.put(`${FILLER_PREFIX}${i}`, value);
@@ -255,7 +264,7 @@ export class TestCluster implements AsyncDisposable {
 
   /** Removes what `fillQuota` wrote, and disarms the alarm. */
   async freeQuota(): Promise<void> {
-    const client = (await this.leading()).client();
+    const client = (await this.#leading()).client();
     try {
       const { header } = await client.delete(FILLER_PREFIX, { prefix: true });
       await client.compact(header.revision, { physical: true });
@@ -275,9 +284,9 @@ export class TestCluster implements AsyncDisposable {
     const { path } = WatchService.methods.Watch;
     const blocked = { path, failure: {}, left: Number.POSITIVE_INFINITY };
     this.#failures.push(blocked);
-    const client = (await this.leading()).client();
+    const client = (await this.#leading()).client();
     try {
-      for (const { streams } of this.members) streams.end(path);
+      for (const { streams } of this.#members) streams.end(path);
       await change?.();
       await client.put("quorate-testing/compacted", "1");
       const { header } = await client.delete("quorate-testing/compacted");
@@ -292,7 +301,7 @@ export class TestCluster implements AsyncDisposable {
   /** Notes what the cluster holds now, under a name for `reset`. */
   async mark(name: string): Promise<void> {
     check("mark", "name", name, TEXT);
-    this.#points.set(name, await pointOf((await this.leading()).launched.member));
+    this.#points.set(name, await pointOf((await this.#leading()).launched.member));
   }
 
   /**
@@ -303,8 +312,8 @@ export class TestCluster implements AsyncDisposable {
     const point = name === undefined ? EMPTY : this.#points.get(name);
     if (point === undefined) throw new RangeError(`reset: there is no point ${name}`);
     this.heal();
-    if (this.members.some(({ isRunning }) => !isRunning)) await this.start();
-    await returnTo((await this.leading()).launched.member, point, this.#maxTxnOps);
+    if (this.#members.some(({ isRunning }) => !isRunning)) await this.start();
+    await returnTo((await this.#leading()).launched.member, point, this.#maxTxnOps);
   }
 
   /** Closes the clients and ends the members; nothing of the cluster is left. Can be repeated. */
@@ -316,7 +325,7 @@ export class TestCluster implements AsyncDisposable {
   async #close(): Promise<void> {
     clusters.delete(this);
     for (const client of this.#clients) client.close();
-    await Promise.all(this.members.map((member) => member.kill()));
+    await Promise.all(this.#members.map((member) => member.kill()));
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -325,7 +334,7 @@ export class TestCluster implements AsyncDisposable {
 }
 
 /** One that was cut off takes itself for the leader for a while. */
-function newestLeader(members: readonly TestMember[]): TestMember | undefined {
+function newestLeader(members: readonly ClusterMember[]): ClusterMember | undefined {
   const leading = members.filter(({ isLeader, isPaused }) => isLeader && !isPaused);
   return leading.sort((a, b) => b.launched.member.term - a.launched.member.term)[0];
 }

@@ -1,5 +1,4 @@
 /** Clients of a program: those of packages/client, over the simulated network. */
-import type { Client } from "@quorate/client";
 import {
   clientOver,
   EngineStream,
@@ -14,22 +13,7 @@ import type { ClientNetwork } from "../client-network.ts";
 import { ENDED_BY_SERVER, type Reply } from "../exchanges.ts";
 import type { Node } from "../node.ts";
 import type { Story } from "../report/story.ts";
-
-/** Simulated time. */
-export interface SimulatedClock {
-  /** Milliseconds since the start of the world. */
-  now(): number;
-  /** Resolves after so many milliseconds, and not while the client of the clock is paused. */
-  sleep(ms: number): Promise<void>;
-}
-
-/** A client in a process of its own. */
-export interface SimulatedClient extends Client {
-  readonly name: string;
-  readonly clock: SimulatedClock;
-  /** @internal */
-  readonly process: Process;
-}
+import type { SimulatedClient, SimulatedClock } from "./types.ts";
 
 export interface ClientParts {
   readonly scheduler: Scheduler;
@@ -58,7 +42,10 @@ export class ProgramClock implements SimulatedClock {
 }
 
 /** Makes the client of this number. */
-export function makeClient(number: number, parts: ClientParts): SimulatedClient {
+export function makeClient(
+  number: number,
+  parts: ClientParts,
+): { readonly client: SimulatedClient; readonly process: Process } {
   const { scheduler, nodes } = parts;
   const name = `c${number}`;
   const process = new Process(name);
@@ -84,7 +71,7 @@ export function makeClient(number: number, parts: ClientParts): SimulatedClient 
     },
     {},
   );
-  return Object.assign(client, { name, clock, process });
+  return { client: Object.assign(client, { name, clock }), process };
 }
 
 const ABORTED: Reply = { error: "the call was aborted", code: GrpcCode.Canceled };

@@ -1,36 +1,19 @@
 /** What goes wrong in the world of a program: by the seed, and as the program wants it. */
 import type { Random } from "@quorate/host";
 import { defined } from "@quorate/proto";
-import type { Scheduler } from "../base/scheduler.ts";
+import type { Process, Scheduler } from "../base/scheduler.ts";
 import type { ClientNetwork } from "../client-network.ts";
 import type { Links } from "../links.ts";
 import type { Nemesis } from "../nemesis.ts";
 import type { Node } from "../node.ts";
 import type { Story } from "../report/story.ts";
-import type { SimulatedClient } from "./client.ts";
-
-/** Faults for a program. Members have numbers from 0; times are simulated milliseconds. */
-export interface SimulatedNemesis {
-  /** A client's process does nothing for so long, as in a long garbage collection. */
-  pauseClient(client: SimulatedClient, ms: number): void;
-  /** A member's process does nothing for so long. */
-  pauseMember(member: number, ms: number): void;
-  /** A member's process is killed; it comes up again after a while, or with `startMember`. */
-  killMember(member: number): void;
-  startMember(member: number): void;
-  /** A member hears no other one, and is heard by none, for so long. Clients reach it. */
-  isolateMember(member: number, ms: number): void;
-  /** The number of the member that leads; undefined while none does. */
-  leader(): number | undefined;
-  /** From now on nothing goes wrong by itself, and what did is put right. */
-  stop(): void;
-}
+import type { SimulatedClient, SimulatedNemesis } from "./types.ts";
 
 export interface NemesisParts {
   readonly members: Nemesis;
   readonly nodes: readonly Node[];
   readonly links: Links;
-  readonly clients: readonly SimulatedClient[];
+  readonly clients: ReadonlyMap<SimulatedClient, Process>;
   readonly clientNetwork: ClientNetwork;
   readonly scheduler: Scheduler;
   readonly story: Story;
@@ -58,17 +41,19 @@ export class ProgramNemesis implements SimulatedNemesis {
 
   #next(): void {
     const { everyMs, random, scheduler, clients } = this.#parts;
-    if (everyMs === undefined || clients.length === 0) return;
+    if (everyMs === undefined || clients.size === 0) return;
     scheduler.after(-Math.log(1 - random.unit()) * everyMs, () => {
       if (!this.#isActive) return;
-      const client = clients[random.below(clients.length)];
+      const client = [...clients.keys()][random.below(clients.size)];
       this.pauseClient(client, random.unit() * PAUSES_MS[random.below(PAUSES_MS.length)]);
       this.#next();
     });
   }
 
-  pauseClient({ process, name }: SimulatedClient, ms: number): void {
-    const { scheduler, story } = this.#parts;
+  pauseClient(client: SimulatedClient, ms: number): void {
+    const { scheduler, story, clients } = this.#parts;
+    const { name } = client;
+    const process = defined(clients.get(client), "a client of this world");
     if (process.paused) return;
     story.record(name, `is paused for ${ms.toFixed(0)} ms`);
     process.pause();
@@ -119,7 +104,7 @@ export class ProgramNemesis implements SimulatedNemesis {
     this.#isActive = false;
     members.stop();
     clientNetwork.faulty = false;
-    for (const { process } of clients) if (process.paused) scheduler.resume(process);
+    for (const process of clients.values()) if (process.paused) scheduler.resume(process);
   }
 
   #node(member: number): Node {

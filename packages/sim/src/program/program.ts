@@ -9,7 +9,7 @@
 import { type Random, SeededRandom } from "@quorate/host";
 import { FAULT_KINDS, type FaultKind, weightsOf } from "../base/fault-kinds.ts";
 import { optionsOf, type SimOptions } from "../base/options.ts";
-import { Scheduler } from "../base/scheduler.ts";
+import { type Process, Scheduler } from "../base/scheduler.ts";
 import { CorruptionCheck } from "../check/corruption.ts";
 import { HashCheck } from "../check/hashes.ts";
 import { LeaseCheck } from "../check/lease-lives.ts";
@@ -22,42 +22,9 @@ import { Network } from "../network.ts";
 import { Node } from "../node.ts";
 import { Story } from "../report/story.ts";
 import { leaseCheckOptionsOf } from "../step-limits.ts";
-import { makeClient, ProgramClock, type SimulatedClient, type SimulatedClock } from "./client.ts";
-import { ProgramNemesis, type SimulatedNemesis } from "./nemesis.ts";
-
-export interface ProgramOptions {
-  /** Clients of the program; default 3. */
-  readonly clients?: number;
-  /** Members of the cluster, from 1 to 7; default 3. */
-  readonly members?: number;
-  /** Whether things go wrong by themselves; default true. Without, only what the program does. */
-  readonly faults?: boolean;
-  /** Within this simulated time the program must end; default 600,000 ms. */
-  readonly limitMs?: number;
-}
-
-/** What a program is given. */
-export interface ProgramWorld {
-  readonly clients: readonly SimulatedClient[];
-  readonly nemesis: SimulatedNemesis;
-  /** The time of the world; that of a client stands still while it is paused. */
-  readonly clock: SimulatedClock;
-  /** A number from 0 to below 1, decided by the seed. */
-  random(): number;
-}
-
-export type Program = (world: ProgramWorld) => Promise<unknown>;
-
-/** What came of a run. */
-export interface ProgramRun {
-  readonly simulatedMs: number;
-  /** Over all that happened: the same for the same seed, program and code. */
-  readonly hash: string;
-  /** What the program, or the judge of the members, found; undefined: nothing. */
-  readonly failure: unknown;
-  /** The last that happened to each member and client, in words. */
-  readonly story: string;
-}
+import { makeClient, ProgramClock } from "./client.ts";
+import { ProgramNemesis } from "./nemesis.ts";
+import type { Program, ProgramOptions, ProgramRun, SimulatedClient } from "./types.ts";
 
 /** What goes wrong by itself; disks lose nothing that was synced. */
 const FAULTS: ReadonlySet<FaultKind> = new Set<FaultKind>([
@@ -139,7 +106,7 @@ class World {
   readonly #raftCheck = new RaftCheck();
   readonly #nodes: Node[] = [];
   #nemesis: ProgramNemesis | undefined;
-  #clients: SimulatedClient[] = [];
+  #clients: ReadonlyMap<SimulatedClient, Process> = new Map();
   #failure: { readonly error: unknown } | undefined;
 
   constructor(options: SimOptions, clientCount: number, faults: boolean) {
@@ -186,7 +153,8 @@ class World {
     });
     const nodes = this.#nodes;
     const parts = { scheduler, story, network: clientNetwork, nodes, leaseCheck };
-    this.#clients = Array.from({ length: this.#clientCount }, (_, i) => makeClient(i, parts));
+    const made = Array.from({ length: this.#clientCount }, (_, i) => makeClient(i, parts));
+    this.#clients = new Map(made.map(({ client, process }) => [client, process]));
     const members = new Nemesis(options, {
       nodes: this.#nodes,
       links: network.links,
@@ -227,7 +195,8 @@ class World {
       nemesis.start();
       const clock = new ProgramClock(this.#scheduler, undefined);
       const random = this.#random.fork("program's own");
-      const world = { clients: this.#clients, nemesis, clock, random: () => random.unit() };
+      const clients = [...this.#clients.keys()];
+      const world = { clients, nemesis, clock, random: () => random.unit() };
       let isOver = false;
       program(world).then(
         () => {
@@ -240,7 +209,7 @@ class World {
       this.#fail(error);
     } finally {
       process.off("unhandledRejection", onRejection);
-      for (const client of this.#clients) client.close();
+      for (const client of this.#clients.keys()) client.close();
       for (const node of this.#nodes) node.process?.end();
     }
     return {
