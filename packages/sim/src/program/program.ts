@@ -30,7 +30,6 @@ import type { Program, ProgramOptions, ProgramRun, SimulatedClient } from "./typ
 const FAULTS: ReadonlySet<FaultKind> = new Set<FaultKind>([
   "powerLoss",
   "kill",
-  "stop",
   "pause",
   "isolate",
   "split",
