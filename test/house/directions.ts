@@ -29,7 +29,7 @@ const allowed: Readonly<Record<string, string>> = {
   embed: "proto host rpc client member server",
   // Clusters in tests, and programs under the simulator.
   testing: "proto host rpc transport(t) store member client server embed",
-  backup: "proto host wal bolt store client(t)",
+  backup: "proto host metrics wal bolt store client(t)",
   ctl: "proto host cli wal bolt store client backup",
   proxy: "proto host metrics cli rpc client member server ctl",
   "kube-storage": "proto host metrics",

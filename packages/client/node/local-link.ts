@@ -31,8 +31,9 @@ interface Open {
   ended(status: Status): void;
 }
 
-const ABORTED: Status = { code: GrpcCode.Canceled, message: "the call was aborted" };
 const LATE: Status = { code: GrpcCode.DeadlineExceeded, message: "no response in time" };
+
+const ABORTED: Status = { code: GrpcCode.Canceled, message: "context canceled" };
 
 export class LocalLink implements Link {
   readonly endpoint: string;
@@ -60,18 +61,17 @@ export class LocalLink implements Link {
     signal?: AbortSignal,
   ): Promise<Uint8Array> {
     return new Promise((resolve, reject) => {
-      if (signal?.aborted) throw new LinkError(GrpcCode.Canceled, ABORTED.message, false);
       const handler = this.#table().unary.get(path);
       if (handler === undefined) throw unimplemented(path);
       const deadlineMs = this.#clock.monotonicMs() + timeoutMs;
       const context = new LocalContext(path, metadata, deadlineMs);
       const stop = (): void => call.ended(ABORTED);
-      const done = (): void => {
+      const over = (): void => {
         this.#open.delete(call);
         signal?.removeEventListener("abort", stop);
       };
       const fail = (status: Status): void => {
-        done();
+        over();
         reject(new LinkError(status.code, status.message, true));
       };
       const call: Open = {
@@ -87,7 +87,7 @@ export class LocalLink implements Link {
       const answer = async () => handler(request, context);
       answer().then(
         (response) => {
-          done();
+          over();
           resolve(ownedMessage(response));
         },
         (error: unknown) => fail(statusOf(error)),
