@@ -1,6 +1,7 @@
 /**
- * Clusters that no test has closed. Under node:test they are closed when all tests of the file have
- * ended; vitest, jest and bun end the process, and what is in memory with it.
+ * Clusters that no test has closed. They are closed when all tests of the file have ended, under
+ * node:test and where there is a global `afterAll`, as in jest; vitest ends the process, and what is
+ * in memory with it.
  */
 export const clusters: Set<{ close(): Promise<void> }> = new Set();
 
@@ -13,8 +14,11 @@ function isNodeTest(): boolean {
   );
 }
 
+const end = async (): Promise<void> => {
+  await Promise.all([...clusters].map((cluster) => cluster.close()));
+};
+const { afterAll } = globalThis as { afterAll?: (hook: () => Promise<void>) => void };
+
 // When this file is loaded, no test runs yet: the hook is that of the whole file.
-if (isNodeTest())
-  process.getBuiltinModule("node:test").after(async () => {
-    await Promise.all([...clusters].map((cluster) => cluster.close()));
-  });
+if (isNodeTest()) process.getBuiltinModule("node:test").after(end);
+else afterAll?.(end);
