@@ -118,6 +118,7 @@ test("a slice takes entries in order until its time is used up", () => {
   state.isFlushDue = true;
   assert.equal(applier.run(clock.monotonicMs()), 11, "what was applied is not applied again");
   assert.deepEqual([state.flushes, state.keeper, state.slices.at(-1)], [1, 2, [11, 18]]);
+  assert.equal(state.spent.at(-1), 4, "of this slice alone");
   assert.equal(applier.canRun, false);
 });
 
