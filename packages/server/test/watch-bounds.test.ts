@@ -162,6 +162,28 @@ test("a revision that is read from the store in parts is sent when it is complet
   );
 });
 
+test("a revision of which a part was read is read again where the store is exchanged meanwhile", async () => {
+  const bench = await new WatchBench({ ...WATCH_LIMITS, maxSliceEvents: 3 }).open();
+  const names = Array.from({ length: 12 }, (_, i) => `k${String(i).padStart(2, "0")}`);
+  const revision = bench.write(Object.fromEntries(names.map((name) => [name, "x"])));
+  await bench.settled(bench.store.flush());
+  const { call, stream } = bench.call();
+  call.create({ ...all, startRevision: revision });
+  call.read();
+  for (let i = 0; i < 1000 && stream.backlogBytes === 0; i++) {
+    bench.clock.endOneTurn();
+    await Promise.resolve();
+  }
+  assert.ok(stream.backlogBytes > 0);
+  await bench.exchange();
+  await bench.run(50);
+  assert.deepEqual(
+    textsOf(call.read()),
+    names.map((name) => `put ${name}=x@${revision}`),
+  );
+  assert.equal(bench.hub.pendingEvents, 0);
+});
+
 test("calls that share what they are sent have it all the same", async () => {
   const bench = await new WatchBench().open();
   const calls = [1, 2].map(() => bench.call({ isSharing: true }).call);
