@@ -337,7 +337,11 @@ test("batches are written at intervals, two at a time, where there is anything t
   await clock.advanceAsync(100);
   assert.equal(writes.length, 3);
   assert.deepEqual(new Set(state.points), new Set(["before-backend-flush", "after-backend-flush"]));
+  writes[2].resolve();
+  await clock.settle();
   flusher.stop();
+  await clock.advanceAsync(1000);
+  assert.equal(writes.length, 3);
   writes[1].reject(new Error("disk"));
   await clock.advanceAsync(1000);
   assert.equal(writes.length, 3);
