@@ -14,7 +14,15 @@ export type {
 } from "@quorate/proto";
 export { fromUtf8, toUtf8 } from "@quorate/proto";
 export { type ClientOptions, connect, type TlsOptions } from "./node/connect.ts";
+export { WorkQueue, workQueue } from "./node/work-queue.ts";
 export type { Auth } from "./src/auth.ts";
+export { Barrier } from "./src/barrier.ts";
+export {
+  Cache,
+  CacheClosedError,
+  CacheFullError,
+  type CacheOptions,
+} from "./src/cache.ts";
 export type { CallOptions, WaitOptions } from "./src/call-options.ts";
 export { pause } from "./src/caller.ts";
 export type { Change } from "./src/changes.ts";
@@ -28,6 +36,7 @@ export {
   text,
   type ValueCodec,
 } from "./src/codec.ts";
+export { addTo, NotACountError } from "./src/counter.ts";
 export {
   campaign,
   electedLeader,
@@ -83,7 +92,10 @@ export type {
   TxnResult,
   TxnResultOf,
 } from "./src/responses.ts";
+export { readLock, writeLock } from "./src/rw-lock.ts";
+export { semaphorePermit } from "./src/semaphore.ts";
 export type { Session, SessionOptions } from "./src/session.ts";
 export type { ClientStream } from "./src/stream.ts";
+export type { CallTrace } from "./src/tracing.ts";
 export { ConflictError, type Transaction, type TransactionOptions } from "./src/transaction.ts";
 export type { Watch, WatchOptions } from "./src/watch.ts";

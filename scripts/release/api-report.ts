@@ -99,7 +99,7 @@ function read(path: string, text: string): Module {
   const { program, comments } = parse(text, { sourceType: "module", plugins: PLUGINS });
   const module: Module = {
     text,
-    comments: (comments ?? []) as unknown as Node[],
+    comments: nodesOf(comments),
     names: new Map(),
     stars: [],
     exported: new Map(),
@@ -118,9 +118,9 @@ function read(path: string, text: string): Module {
       if (isExported) module.exported.set(name, name);
     }
   };
-  for (const node of program.body as unknown as Node[]) {
+  for (const node of nodesOf(program.body)) {
     if (node.type === "ImportDeclaration") {
-      for (const one of node["specifiers"] as Node[])
+      for (const one of nodesOf(node["specifiers"]))
         module.names.set(nameOf(one["local"]), {
           kind: "imported",
           from: target(node["source"]),
@@ -128,8 +128,8 @@ function read(path: string, text: string): Module {
         });
     } else if (node.type === "ExportAllDeclaration") module.stars.push(target(node["source"]));
     else if (node.type === "ExportNamedDeclaration") {
-      if (node["declaration"]) declare(node["declaration"] as Node, true);
-      for (const one of (node["specifiers"] as Node[] | undefined) ?? []) {
+      if (isNode(node["declaration"])) declare(node["declaration"], true);
+      for (const one of nodesOf(node["specifiers"])) {
         const outside = nameOf(one["exported"]);
         // Of "export * as name" there is no name inside.
         const inside = one["local"] === undefined ? "*" : nameOf(one["local"]);
@@ -146,6 +146,14 @@ function read(path: string, text: string): Module {
   return module;
 }
 
+function isNode(value: unknown): value is Node {
+  return typeof value === "object" && value !== null && "type" in value;
+}
+
+function nodesOf(value: unknown): Node[] {
+  return Array.isArray(value) ? value.filter(isNode) : [];
+}
+
 function nameOf(node: unknown): string {
   const { name, value } = node as { name?: string; value?: string };
   return name ?? value ?? "";
@@ -153,7 +161,7 @@ function nameOf(node: unknown): string {
 
 function declaredNames(node: Node): string[] {
   if (node.type === "VariableDeclaration")
-    return (node["declarations"] as Node[]).map(({ id }) => nameOf(id));
+    return nodesOf(node["declarations"]).map(({ id }) => nameOf(id));
   return node["id"] ? [nameOf(node["id"])] : [];
 }
 
@@ -162,7 +170,7 @@ function namesIn(node: Node): string[] {
   const names: string[] = [];
   const visit = (value: unknown): void => {
     if (Array.isArray(value)) value.forEach(visit);
-    else if (typeof value === "object" && value !== null && "type" in value) {
+    else if (isNode(value)) {
       if (value.type === "Identifier") names.push(nameOf(value));
       for (const [field, inner] of Object.entries(value))
         if (!/Comments$/.test(field)) visit(inner);

@@ -27,7 +27,7 @@ const allowed: Readonly<Record<string, string>> = {
   server: "proto host metrics raft rpc front store transport member services http-kv v2 client",
   // A member, and the client, in the process of a program.
   embed: "proto host rpc client member server",
-  backup: "proto host wal bolt store client(t)",
+  backup: "proto host metrics wal bolt store client(t)",
   ctl: "proto host cli wal bolt store client backup",
   proxy: "proto host metrics cli rpc client member server ctl",
   "kube-storage": "proto host metrics",

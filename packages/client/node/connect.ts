@@ -20,6 +20,7 @@ import { Failover } from "../src/failover.ts";
 import type { ClientClock, ClientTimer, Link } from "../src/link.ts";
 import { EngineLink } from "./engine-link.ts";
 import { timerMs } from "./link-clock.ts";
+import { tracer } from "./tracing.ts";
 
 /** TLS options. Certificates and keys are PEM contents, not paths. */
 export interface TlsOptions {
@@ -188,5 +189,5 @@ export function clientOver(
     maxPendingCalls: options.maxPendingCalls ?? 10_000,
   };
   const failover = new Failover(links, limits, parts.clock ?? clock, parts.first);
-  return new Client(failover, parts.openLink, options.auth, parts.timer ?? timer);
+  return new Client(failover, parts.openLink, options.auth, parts.timer ?? timer, tracer);
 }

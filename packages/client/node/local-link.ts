@@ -33,6 +33,8 @@ interface Open {
 
 const LATE: Status = { code: GrpcCode.DeadlineExceeded, message: "no response in time" };
 
+const ABORTED: Status = { code: GrpcCode.Canceled, message: "context canceled" };
+
 export class LocalLink implements Link {
   readonly endpoint: string;
   readonly #services: LocalServices;
@@ -56,14 +58,20 @@ export class LocalLink implements Link {
     metadata: CallMetadata,
     _dialTimeoutMs: number,
     timeoutMs: number,
+    signal?: AbortSignal,
   ): Promise<Uint8Array> {
     return new Promise((resolve, reject) => {
       const handler = this.#table().unary.get(path);
       if (handler === undefined) throw unimplemented(path);
       const deadlineMs = this.#clock.monotonicMs() + timeoutMs;
       const context = new LocalContext(path, metadata, deadlineMs);
-      const fail = (status: Status): void => {
+      const stop = (): void => call.ended(ABORTED);
+      const over = (): void => {
         this.#open.delete(call);
+        signal?.removeEventListener("abort", stop);
+      };
+      const fail = (status: Status): void => {
+        over();
         reject(new LinkError(status.code, status.message, true));
       };
       const call: Open = {
@@ -74,11 +82,12 @@ export class LocalLink implements Link {
         },
       };
       this.#open.add(call);
+      signal?.addEventListener("abort", stop);
       if (deadlineMs < this.#timerMs) this.#setTimer(deadlineMs);
       const answer = async () => handler(request, context);
       answer().then(
         (response) => {
-          this.#open.delete(call);
+          over();
           resolve(ownedMessage(response));
         },
         (error: unknown) => fail(statusOf(error)),

@@ -63,6 +63,7 @@ import {
   type SnapshotResponse,
   StatusRequest,
   type StatusResponse,
+  WatchService,
 } from "@quorate/proto";
 import { Auth } from "./auth.ts";
 import {
@@ -75,7 +76,7 @@ import {
 import { type StreamOptions, type UnaryMethod, unlessAborted } from "./caller.ts";
 import type { ValueCodec } from "./codec.ts";
 import { abortError, ClientError } from "./errors.ts";
-import type { Failover } from "./failover.ts";
+import type { CallPlan, Failover } from "./failover.ts";
 import { type Followed, type FollowOptions, follow } from "./follow.ts";
 import { withJson } from "./json.ts";
 import type { KvCaller } from "./kv-caller.ts";
@@ -111,6 +112,7 @@ import {
 import { isStaleToken } from "./resume.ts";
 import { Session, type SessionOptions } from "./session.ts";
 import { ClientStream, type StreamMethod } from "./stream.ts";
+import { type CallTrace, type Tracer, unobserved } from "./tracing.ts";
 import { runTransaction, type Transaction, type TransactionOptions } from "./transaction.ts";
 import { Wait } from "./wait.ts";
 import { Watch, type WatchOptions } from "./watch.ts";
@@ -150,6 +152,7 @@ export class Client implements KvCaller, AsyncDisposable {
   readonly timer: ClientTimer;
   readonly #failover: Failover;
   readonly #openLink: OpenLink;
+  readonly #tracer: Tracer;
   readonly #user: { readonly name: string; readonly password: string } | undefined;
   #token: string | undefined;
   #authenticating: Promise<void> | undefined;
@@ -160,7 +163,9 @@ export class Client implements KvCaller, AsyncDisposable {
     openLink: OpenLink,
     credentials: Credentials | undefined,
     timer: ClientTimer,
+    tracer: Tracer = unobserved,
   ) {
+    this.#tracer = tracer;
     this.#failover = failover;
     this.#openLink = openLink;
     this.timer = timer;
@@ -254,8 +259,8 @@ export class Client implements KvCaller, AsyncDisposable {
   }
 
   /**
-   * Runs a function as one transaction: what it reads is of one revision, and what it writes is made
-   * at once, and only if nothing that it read or writes has changed; else the function runs again.
+   * Runs a function as one transaction: what it reads is of one revision, and what it writes is
+   * made at once, and only if nothing that it read or writes has changed; else it runs again.
    * Rejects with ConflictError after `maxAttempts` (20), with ClientError, and with what the
    * function throws, which makes nothing. A transaction of unknown outcome is not made again.
    */
@@ -435,12 +440,13 @@ export class Client implements KvCaller, AsyncDisposable {
     const extra =
       endpoint !== undefined && own === undefined ? this.#openLink(endpoint) : undefined;
     try {
-      const { stream, link } = await this.#failover.stream(
-        method.path,
-        { token: this.#token, ...metadata },
-        own ?? extra,
-        wait.signal,
-      );
+      const trace: CallTrace = { method: method.path, endpoint: undefined, attempts: 0 };
+      const token = { token: this.#token, ...metadata };
+      const open = () =>
+        this.#failover.stream(method.path, token, own ?? extra, wait.signal, trace);
+      const { stream, link } = await (method.path === WatchService.methods.Watch.path
+        ? this.#tracer.watch(trace, open)
+        : open());
       const ended = (failed: boolean): void => {
         if (failed) this.#failover.leave(link);
         extra?.close();
@@ -478,7 +484,8 @@ export class Client implements KvCaller, AsyncDisposable {
     }
   }
 
-  async #send<T>(
+  /** Throws TypeError for a wrong parameter. */
+  #send<T>(
     method: UnaryMethod<T>,
     request: object,
     repeatable: boolean,
@@ -488,14 +495,26 @@ export class Client implements KvCaller, AsyncDisposable {
     check("call", "request", request, OBJECT);
     check("call", "repeatable", repeatable, FLAG);
     checkOptions("call", options, CALL_SHAPE);
+    const trace: CallTrace = { method: method.path, endpoint: undefined, attempts: 0 };
     const plan = {
+      trace,
       path: method.path,
       request: method.requestType.encode(request),
       repeatable: options.repeat ?? repeatable,
       timeoutMs: options.timeoutMs,
       signal: options.signal,
     };
-    await this.login(options);
+    return this.#tracer.call(trace, () => this.#loggedIn(method, plan, options, only));
+  }
+
+  /** Makes a call, with a new token where the present one is not accepted. */
+  async #loggedIn<T>(
+    method: UnaryMethod<T>,
+    plan: Omit<CallPlan, "metadata">,
+    options: CallOptions,
+    only: Link | undefined,
+  ): Promise<T> {
+    if (this.#token === undefined) await this.login(options);
     const token = this.#token;
     try {
       return decoded(method, await this.#failover.call({ ...plan, metadata: { token } }, only));

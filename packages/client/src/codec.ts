@@ -1,7 +1,7 @@
 /**
  * How the values of a program are bytes in the store: bytes, texts, JSON, and JSON that a schema
  * checks. The schema is of any library that has the Standard Schema interface (standardschema.dev),
- * such as Zod, Valibot and ArkType.
+ * such as Zod and Valibot.
  */
 import { CodedError, fromUtf8, toUtf8 } from "@quorate/proto";
 

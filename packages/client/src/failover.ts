@@ -19,6 +19,7 @@ import {
   LinkError,
   type LinkStream,
 } from "./link.ts";
+import type { CallTrace } from "./tracing.ts";
 
 /** Pauses after each round through all endpoints. */
 const ROUNDS: BackoffOptions = { firstMs: 25, mostMs: 1000 };
@@ -36,6 +37,8 @@ export interface CallPlan {
   /** Timeout with all retries, in place of the default. */
   readonly timeoutMs?: number | undefined;
   readonly signal?: AbortSignal | undefined;
+  /** Gets the endpoint and the number of each attempt. */
+  readonly trace?: CallTrace;
 }
 
 export interface FailoverOptions {
@@ -102,6 +105,7 @@ export class Failover {
       const index = this.#current;
       const link = only ?? this.#links[index];
       const leftMs = endMs - this.#clock.nowMs();
+      if (plan.trace !== undefined) noteAttempt(plan.trace, link, attempt);
       try {
         return await link.call(
           path,
@@ -158,11 +162,13 @@ export class Failover {
     metadata: CallMetadata,
     only?: Link,
     signal?: AbortSignal,
+    trace?: CallTrace,
   ): Promise<{ stream: LinkStream; link: Link }> {
     for (let attempt = 1; ; attempt++) {
       if (this.#closed)
         throw new ClientError(GrpcCode.Canceled, "the client is closed", { method: path });
       const link = only ?? this.#links[this.#current];
+      if (trace !== undefined) noteAttempt(trace, link, attempt);
       const opening = link.stream(path, metadata, this.#options.dialTimeoutMs);
       try {
         const stream = signal === undefined ? opening : unlessAborted(opening, signal);
@@ -199,6 +205,11 @@ export class Failover {
   linkTo(endpoint: string): Link | undefined {
     return this.#links.find((link) => link.endpoint === endpoint);
   }
+}
+
+function noteAttempt(trace: CallTrace, { endpoint }: Link, attempt: number): void {
+  trace.endpoint = endpoint;
+  trace.attempts = attempt;
 }
 
 function failure(error: LinkError, facts: FailedCall, isOver: boolean): ClientError {

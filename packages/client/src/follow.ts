@@ -6,9 +6,9 @@
  *   for await (const change of client.follow("config/", { prefix: true })) apply(change);
  */
 import { Backoff, checkOptions, FLAG, INTEGER, oneOf, type Shape } from "@quorate/host";
-import { CodedError, fromLatin1, KeyValue, toLatin1 } from "@quorate/proto";
+import { CodedError, defined, fromLatin1, KeyValue, toLatin1 } from "@quorate/proto";
 import { type Caller, pause } from "./caller.ts";
-import type { Change } from "./changes.ts";
+import { type Change, changesIn } from "./changes.ts";
 import { ClientError } from "./errors.ts";
 import { withJson } from "./json.ts";
 import { getStream } from "./range-stream.ts";
@@ -64,21 +64,49 @@ export async function* follow(
   key: Bytes,
   options: FollowOptions = {},
 ): AsyncGenerator<Followed, undefined> {
+  let isFirst = true;
+  let { snapshot = true } = options;
+  for await (const change of followResponses(caller, key, options)) {
+    if (change.kind !== "synced") {
+      if (snapshot) yield change;
+    } else if (isFirst || change.isRead) {
+      yield { kind: "synced", revision: change.revision };
+      isFirst = false;
+      snapshot = true;
+    }
+  }
+}
+
+/** "synced" after each response of the watch too; `isRead` after a snapshot. */
+type Step =
+  | Change
+  | { readonly kind: "synced"; readonly revision: number; readonly isRead: boolean };
+
+/** The same with a "synced" wherever all changes up to a revision were yielded. */
+export async function* followResponses(
+  caller: Caller,
+  key: Bytes,
+  options: FollowOptions = {},
+): AsyncGenerator<Step, undefined> {
   checkOptions("follow", options, FOLLOW_SHAPE);
-  const { snapshot = true, onCompacted = "resync", maxKeys = MAX_KEYS, ...watched } = options;
+  const { snapshot: _, onCompacted = "resync", maxKeys = MAX_KEYS, ...watched } = options;
   const range = new FollowedRange(caller, key, watched, maxKeys);
   const { signal } = watched;
-  let isYielding = snapshot;
   while (!signal?.aborted) {
     try {
-      for await (const change of range.differences()) if (isYielding) yield change;
-      const { revision } = range;
-      yield { kind: "synced", revision };
-      isYielding = true;
-      const watch = new Watch(caller, key, { ...watched, revision: revision + 1 });
-      for await (const change of watch.changes()) {
-        range.hold(change);
-        yield change;
+      yield* range.differences();
+      yield { kind: "synced", revision: range.revision, isRead: true };
+      for await (const response of new Watch(caller, key, {
+        ...watched,
+        revision: range.revision + 1,
+      })) {
+        for (const change of changesIn(response)) {
+          range.hold(change);
+          yield change;
+        }
+        const { revision } = defined(response.header, "the header");
+        // The rest of a response that was cut comes in the next one.
+        if (!response.fragment) yield { kind: "synced", revision, isRead: false };
       }
       return;
     } catch (error) {

@@ -9,7 +9,7 @@ import { check, checkOptions, TEXT } from "@quorate/host";
 import { CodedError } from "@quorate/proto";
 import { WAIT_SHAPE, type WaitOptions } from "./call-options.ts";
 import type { Client } from "./client.ts";
-import { leaveQueue, type QueueEntry, takeTurn } from "./queue.ts";
+import { leaveQueue, type Place, type QueueEntry, takeTurn } from "./queue.ts";
 import type { Session } from "./session.ts";
 
 /** The session ended before it acquired the lock. */
@@ -70,8 +70,18 @@ export async function lockNamed(
   options: WaitOptions = {},
 ): Promise<Lock> {
   check("lockNamed", "name", name, TEXT);
-  checkOptions("lockNamed", options, WAIT_SHAPE);
-  const entry = await takeTurn(client, { name, lease: session.lease, value: "" }, options);
+  return acquire(client, session, { name }, options);
+}
+
+/** Waits for a turn and makes it a lock. As lockNamed(). */
+export async function acquire(
+  client: Client,
+  session: Session,
+  place: Omit<Place, "lease">,
+  options: WaitOptions,
+): Promise<Lock> {
+  checkOptions("lock", options, WAIT_SHAPE);
+  const entry = await takeTurn(client, { ...place, lease: session.lease }, options);
   // The session, and its key with it, may have expired during the wait.
   const { header, kvs } = await client.get(entry.key);
   if (kvs[0]?.createRevision !== entry.revision) throw new SessionExpiredError();

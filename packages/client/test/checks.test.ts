@@ -2,11 +2,18 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { connect } from "../node/connect.ts";
+import { workQueue } from "../node/work-queue.ts";
+import { Barrier } from "../src/barrier.ts";
+import { Cache } from "../src/cache.ts";
 import type { Client } from "../src/client.ts";
+import { text } from "../src/codec.ts";
+import { addTo } from "../src/counter.ts";
 import { campaign, electedLeader, observeElection } from "../src/election.ts";
 import { lockNamed } from "../src/lock.ts";
 import { getStream } from "../src/range-stream.ts";
 import { compareLease, compareValue, compareVersion, opPut, prefixEnd } from "../src/requests.ts";
+import { readLock, writeLock } from "../src/rw-lock.ts";
+import { semaphorePermit } from "../src/semaphore.ts";
 import type { Session } from "../src/session.ts";
 
 // Nothing listens there, and nothing is asked: a check comes first.
@@ -134,11 +141,26 @@ const REFUSED: readonly (readonly [call: () => unknown, message: string | RegExp
   [() => lockNamed(client, session, any(1)), /^lockNamed: name must be a string/],
   [
     () => lockNamed(client, session, "l", { signal: any(1) }),
-    /^lockNamed: signal must be an AbortSignal/,
+    /^lock: signal must be an AbortSignal/,
   ],
   [() => electedLeader(client, any(1)), /^electedLeader: name must be a string/],
   [() => campaign(client, session, "e", any(1)), /^campaign: value must be a string/],
   [() => observeElection(client, any(1), signal).next(), /^observeElection: name must be a string/],
+  [() => c.getEach("k", { pages: 1 }).next(), /^get: unknown option pages: /],
+  [() => c.follow("k", { revision: 1 }).next(), /^follow: unknown option revision: /],
+  [() => c.namespace(1, text), "namespace: prefix must be a string, not the number 1"],
+  [() => c.namespace("n/", text).get(1), "get: key must be a string, not the number 1"],
+  [() => c.transaction(() => {}, { attempts: 1 }), /^transaction: unknown option attempts: /],
+  [() => readLock(client, session, any(1)), /^readLock: name must be a string/],
+  [() => writeLock(client, session, any(1)), /^writeLock: name must be a string/],
+  [
+    () => semaphorePermit(client, session, "s", any("2")),
+    /^semaphorePermit: permits must be an integer/,
+  ],
+  [() => new Barrier(client, any(1)), /^barrier: key must be a string/],
+  [() => workQueue(client, any(1)), /^workQueue: name must be a string/],
+  [() => addTo(client, "k", any("1")), /^addTo: amount must be an integer/],
+  [() => Cache.open(client, "k", { maxBytes: -1 }), /^cache: maxBytes must be a number that is/],
   [() => c.call({}, "x", true), /^call: request must be an object/],
   [() => c.get("k", { timeoutMs: -1 }), /^get: timeoutMs must be a number that is not negative/],
   [() => c.put("k", "v", { signal: {} }), /^put: signal must be an AbortSignal, not an object/],

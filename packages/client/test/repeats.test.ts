@@ -85,7 +85,19 @@ const READS: Readonly<Record<string, Call>> = {
 };
 
 /** Methods that send no request of their own, or through one of those above. */
-const OTHERS = new Set(["constructor", "login", "watch", "session", "call", "snapshot", "stream"]);
+const OTHERS = new Set([
+  "constructor",
+  "login",
+  "watch",
+  "session",
+  "call",
+  "snapshot",
+  "stream",
+  "transaction",
+  "namespace",
+  "getEach",
+  "follow",
+]);
 const STREAMS = new Set(["leases.constructor", "auth.constructor", "leases.keepAlive"]);
 
 const KEY = Uint8Array.of(1);

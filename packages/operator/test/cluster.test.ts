@@ -69,6 +69,54 @@ test("a lost disk makes a new member, with a name of its own", async () => {
   assert.deepEqual(world.cloud.violations, []);
 });
 
+test("a disk that came back empty: its member does not start in disguise", async () => {
+  const world = await worldOf({ size: 3 }, 3);
+  world.cloud.wipeDisk("db-1");
+  await world.until("another member", () => world.cloud.membership === "db-0 db-2 db-3");
+  await world.settled(3);
+  assert.deepEqual(world.cloud.violations, []);
+});
+
+test("a member whose vote is needed is not replaced, whatever became of its disk", async () => {
+  const world = await worldOf({ size: 3 }, 3);
+  world.cloud.badImage = "quorate:1";
+  const [ill, well] = world.kube.all("Pod");
+  for (const other of world.kube.all("Pod").slice(1))
+    world.kube.put({ ...other, spec: { containers: [{ image: "well" }] } });
+  await world.until("one is ill", () => world.condition("Ready") !== "True AsWanted");
+  const before = world.cloud.membership;
+  world.cloud.loseDisk(well.metadata.name);
+  for (let i = 0; i < 30; i++) await world.second();
+  assert.equal(world.condition("Degraded"), "True NotReplaced");
+  assert.equal(world.cloud.membership, before);
+  world.cloud.badImage = "";
+  await world.settled(3);
+  assert.ok(world.cloud.membership.split(" ").includes(ill.metadata.name));
+  assert.deepEqual(world.cloud.violations, []);
+});
+
+test("while a member joins, no other one is replaced, and none added for one that is away", async () => {
+  const world = await worldOf({ size: 3 }, 3);
+  await world.change({ spec: { size: 5 } });
+  await world.until("a learner", () => world.cloud.membership.includes("+"), 30);
+  world.cloud.loseDisk("db-1");
+  await world.settled(5);
+  assert.deepEqual(world.cloud.violations, []);
+});
+
+test("no member is added while another one is not ready", async () => {
+  const world = await worldOf({ size: 3 }, 3);
+  world.cloud.badImage = "quorate:1";
+  for (const other of world.kube.all("Pod").slice(1))
+    world.kube.put({ ...other, spec: { containers: [{ image: "well" }] } });
+  await world.until("one is ill", () => world.condition("Ready") !== "True AsWanted");
+  await world.change({ spec: { size: 5 } });
+  for (let i = 0; i < 30; i++) await world.second();
+  assert.equal(world.cloud.membership, "db-0 db-1 db-2");
+  world.cloud.badImage = "";
+  await world.settled(5);
+});
+
 test("a member that stays away is replaced after a time, and not before", async () => {
   const world = await worldOf({ size: 3, replaceAfterSeconds: 100 }, 3);
   world.cloud.badImage = "quorate:1";
@@ -220,6 +268,45 @@ test("at every moment of a new authority's way in, all trust what any shows", as
   assert.equal(world.condition("Ready"), "True AsWanted");
 });
 
+/**
+ * A cluster is made, upgraded, loses a disk, and then its quorum; the operator is killed once,
+ * before or after the change of that number. Returns how many changes there were.
+ */
+async function livesThrough(number: number, moment: "before" | "after"): Promise<number> {
+  const world = new World(11n);
+  let changes = 0;
+  world.killer = (call, now) => {
+    if (/^(?:list|get|membership)/.test(call) || now !== moment) return;
+    if (++changes === number) throw new Killed(call);
+  };
+  await world.create({ size: 3, recovery: "auto" });
+  await world.settled(3);
+  await world.change({ spec: { image: "quorate:2" } });
+  await world.settled(3);
+  const { leader } = world.cloud;
+  const isNoticed = (): boolean => world.condition("Ready") !== "True AsWanted";
+  world.cloud.loseDisk(podNames(world).find((name) => name !== leader)!);
+  await world.until("it is noticed", isNoticed);
+  await world.settled(3);
+  const { clusterId } = world.cloud;
+  const survivor = world.cloud.leader;
+  const others = podNames(world).filter((name) => name !== survivor);
+  for (const name of others) world.cloud.loseDisk(name);
+  await world.until("it is noticed", isNoticed);
+  await world.settled(3);
+  assert.deepEqual(world.cloud.violations, [], `killed ${moment} change ${number}`);
+  assert.equal(world.cloud.clusterId, clusterId);
+  for (const name of others) assert.ok(!world.cloud.membership.split(" ").includes(name), name);
+  return changes;
+}
+
+test("the operator is killed before and after each of its changes", async () => {
+  const all = await livesThrough(0, "before");
+  assert.ok(all > 50, `${all} changes`);
+  for (let number = 1; number <= all; number++)
+    for (const moment of ["before", "after"] as const) await livesThrough(number, moment);
+});
+
 /** A life from a seed: sizes, images, kills, lost disks; the operator is killed at any call. */
 async function life(seed: bigint): Promise<World> {
   const world = new World(seed);
@@ -228,7 +315,7 @@ async function life(seed: bigint): Promise<World> {
   let size = 3;
   let image = 1;
   let lastLossAt = 0;
-  world.kube.around = (call) => {
+  world.killer = (call) => {
     if (random.below(25) === 0) throw new Killed(call);
   };
   for (let second = 0; second < 600; second++) {
@@ -249,28 +336,21 @@ async function life(seed: bigint): Promise<World> {
       }
       case 2:
         size = [1, 3, 5][random.below(3)];
-        await unkilled(world, { spec: { size } });
+        await world.change({ spec: { size } });
         break;
       case 3:
-        await unkilled(world, { spec: { image: `quorate:${++image}` } });
+        await world.change({ spec: { image: `quorate:${++image}` } });
         break;
       case 4:
-        await unkilled(world, {
+        await world.change({
           metadata: { annotations: { "quorate.dev/rotate-certificates": String(second) } },
         });
         break;
     }
   }
-  world.kube.around = () => {};
+  world.killer = () => {};
   await world.settled(size);
   return world;
-}
-
-async function unkilled(world: World, patch: object): Promise<void> {
-  const { around } = world.kube;
-  world.kube.around = () => {};
-  await world.change(patch);
-  world.kube.around = around;
 }
 
 const lives = Number(process.env["QUORATE_OPERATOR_LIVES"] ?? "6");

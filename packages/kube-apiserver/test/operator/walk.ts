@@ -12,6 +12,7 @@ import assert from "node:assert/strict";
 import { mkdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { connect } from "@quorate/client";
 import { SeededRandom } from "@quorate/host";
 import { type RunningApiServer, startApiServer } from "@quorate/kube-apiserver/node";
 import { fromLatin1, KeyValue, KVService } from "@quorate/proto";
@@ -447,6 +448,43 @@ if (length === "short") {
   };
   Object.assign(identity, copyIdentity);
   assert.equal(await contents({ ...MEMBERS, "quorate.dev/cluster": "copy" }), inPlace);
+
+  // Users: enforced, with a password from a secret, with the permissions of the object.
+  await call("/api/v1/namespaces/apps/secrets", "POST", {
+    apiVersion: "v1",
+    kind: "Secret",
+    metadata: { name: "ann" },
+    data: { password: Buffer.from("hers").toString("base64") },
+  });
+  await call(`${GROUP}/quorateusers`, "POST", {
+    apiVersion: "quorate.dev/v1alpha1",
+    kind: "QuorateUser",
+    metadata: { name: "ann" },
+    spec: {
+      cluster: "copy",
+      passwordSecret: { name: "ann" },
+      permissions: [{ access: "readwrite", key: "app/", prefix: true }],
+    },
+  });
+  await wait("the user", isReady("quorateusers", "ann", "Set"));
+  await call(`${CLUSTERS}/copy`, "PATCH", { spec: { users: true } }, MERGE);
+  await settled(1, "copy");
+  const [copyAddress] = kubelet.addressesOf({ ...MEMBERS, "quorate.dev/cluster": "copy" });
+  const as = (auth: { name: string; password: string }) =>
+    connect({
+      endpoints: [`https://${copyAddress}:2379`],
+      tls: { ...copyIdentity, serverName: "localhost" },
+      auth,
+    });
+  const ann = as({ name: "ann", password: "hers" });
+  const stranger = as({ name: "ann", password: "not hers" });
+  await ann.put("app/greeting", "hello");
+  await assert.rejects(ann.get("ka"), /permission denied/);
+  await assert.rejects(stranger.get("app/greeting"), /authentication failed/);
+  ann.close();
+  stranger.close();
+  say("users are enforced");
+  await readIdentity();
   const third = await Load.begin("history-3", 3n);
   await third.step("after the restore", () => delay(3000));
   await third.end();

@@ -94,6 +94,15 @@ export class Cloud {
     if (pod !== undefined) this.#end(pod);
   }
 
+  /** Has the disk of a claim come back empty, and the container start again. */
+  wipeDisk(name: string): void {
+    const claim = this.#kube.find("PersistentVolumeClaim", name);
+    const pod = this.#kube.find("Pod", name);
+    if (claim === undefined || pod === undefined) return;
+    this.#disks.set(claim.metadata.uid!, undefined);
+    this.#end(pod);
+  }
+
   /** As when a node dies: the pod is gone. */
   killPod(name: string): void {
     const pod = this.#kube.find("Pod", name);
@@ -150,6 +159,8 @@ export class Cloud {
         const pod = new URL(peerUrl).hostname.split(".")[0];
         if (this.#members.some(({ isLearner }) => isLearner))
           this.violations.push("a second change of the membership is begun");
+        if (this.#live().length < this.#members.length)
+          this.violations.push("a member is added while another one is away");
         if (this.#members.some((one) => one.pod === pod))
           throw new Error("Peer URLs already exists");
         const id = `m${++this.#ids}`;
@@ -169,6 +180,8 @@ export class Cloud {
       this.#change("remove", () => {
         if (!this.#members.some((one) => one.id === id)) throw new Error("member not found");
         const rest = this.#members.filter((one) => one.id !== id);
+        if (rest.some(({ isLearner }) => isLearner))
+          this.violations.push(`${id} is removed while another member joins`);
         if (!this.#hasQuorum(rest)) this.violations.push(`removing ${id} takes the quorum away`);
         this.#members = rest;
       });
@@ -270,6 +283,8 @@ export class Cloud {
       } else {
         const member = this.#memberOf(name);
         if (member === undefined) return;
+        if (member.hasStarted)
+          this.violations.push(`${name} starts again, without the data that it had`);
         data = { id: member.id, index: 0 };
       }
       this.#disks.set(disk, data);

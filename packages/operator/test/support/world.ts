@@ -15,7 +15,9 @@ export class World {
   readonly cloud: Cloud;
   readonly metrics = new OperatorMetrics();
   readonly #reconciler: ClusterReconciler;
-  /** The last word of the operator. */
+  /** Called before and after each call of the operator; it may throw Killed. */
+  killer: MemoryKube["around"] = () => {};
+  /** What the operator said. */
   log: string[] = [];
 
   constructor(seed: bigint, settleMs = 30_000) {
@@ -72,17 +74,16 @@ export class World {
 
   /** One second: a look of the operator, in which it may be killed, and what else happens. */
   async second(): Promise<void> {
+    this.kube.around = this.killer;
     try {
       for (let steps = 0; steps < 5; steps++)
         if ((await this.#reconciler.reconcile({ namespace: "ns", name: "db" })) !== 0) break;
     } catch (error) {
       if (!(error instanceof Killed)) throw error;
     }
-    const { around } = this.kube;
     this.kube.around = () => {};
     this.cloud.tick();
     this.cloud.write();
-    this.kube.around = around;
     this.clock.advance(1000);
   }
 
