@@ -137,7 +137,7 @@ export class ClientNetwork implements Exchanges {
             }
             if (this.#breaks()) scheduler.after(this.latencyMs(), broken);
             const context = contextOf(path, credential, false);
-            const ask = async () => services.unary.get(path)!(bytes, context);
+            const ask = async () => defined(services.unary.get(path), path)(bytes, context);
             ask().then(
               (answer) => back({ bytes: ownedMessage(answer) }),
               ({ message, code }: Partial<StatusError> & Error) =>
