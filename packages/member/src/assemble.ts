@@ -33,6 +33,7 @@ import type { EntryPointDeps } from "./entry-points.ts";
 import { AccessControl } from "./identity/access-control.ts";
 import { LEASE_CHECKPOINT_INTERVAL_MS, LeaseKeeper } from "./lease/keeper.ts";
 import { Leases } from "./lease/leases.ts";
+import { Deliveries } from "./loop/deliveries.ts";
 import { noFaults } from "./loop/fault-points.ts";
 import { FirstElection } from "./loop/first-election.ts";
 import { LeaderView } from "./loop/leader-view.ts";
@@ -145,9 +146,10 @@ export function assemble(inputs: MemberInputs): MemberParts {
     clock,
     answers: deps.answerLimits,
   });
+  const deliveries = new Deliveries();
   const reads = new Reads(
     { maxWaiting: bounds.loop.maxWaitingReads, timeoutMs, retryMs: READ_RETRY_MS },
-    { clock, turns, firstRound: firstRound(deps.random) },
+    { clock, turns, deliveries, firstRound: firstRound(deps.random) },
   );
   const raft = raftOf(inputs, logMemory);
   const proposals = new Proposals(
@@ -160,7 +162,7 @@ export function assemble(inputs: MemberInputs): MemberParts {
       maxRequestBytes: config.maxRequestBytes,
       areRevokesPreferred: config.featureGates.get("PriorityRequest") === true,
     },
-    { clock, turns, raft, store, requestIds },
+    { clock, turns, raft, store, requestIds, deliveries },
   );
   const lifetime = new Lifetime({ turns, proposals, reads, slices });
 

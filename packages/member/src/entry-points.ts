@@ -9,9 +9,10 @@
  * So identity, permission, quota and tracing have one place each.
  */
 import { UserCreationsRequest } from "@quorate/proto";
-import type { StreamCall } from "@quorate/rpc";
+import type { CallTrace, StreamCall } from "@quorate/rpc";
 import {
   type Applied,
+  type AppliedEntry,
   checkMessage,
   costOfRequest,
   decodeRequest,
@@ -22,6 +23,7 @@ import {
 import type { Readiness } from "./apply/store-exchange.ts";
 import { type Access, type Admission, type Authority, NEEDED_STORE } from "./identity/authority.ts";
 import { type Caller, type Identity, MEMBER_CALLER } from "./identity/caller.ts";
+import { type Proposer, proposerOf, type Reader } from "./loop/deliveries.ts";
 import type { Proposals } from "./loop/proposals.ts";
 import type { Reads } from "./loop/reads.ts";
 import type { FeatureSupport } from "./membership/features.ts";
@@ -75,15 +77,32 @@ export class EntryPoints {
     request: Uint8Array,
     decoded?: RequestOf<K>,
   ): Promise<Applied<K>> {
+    const result = Promise.withResolvers<Applied<K>>();
+    this.proposeFor(proposerOf(result), caller, kind, request, decoded);
+    return result.promise;
+  }
+
+  /** As `propose`, for a proposer that gets what the promise would. */
+  proposeFor<K extends RequestKind>(
+    proposer: Proposer,
+    caller: Caller,
+    kind: K,
+    request: Uint8Array,
+    decoded?: RequestOf<K>,
+  ): void {
     let message: RequestOf<K>;
     try {
       message = decoded ?? decodeRequest(kind, request, this.#deps.limits);
       const refusal = this.spaceRefusal(kind, message);
-      if (refusal !== undefined) return refusal;
+      if (refusal !== undefined) {
+        refusal.catch((error: Error) => proposer.refused(error));
+        return;
+      }
     } catch (error) {
-      return Promise.reject(error);
+      proposer.refused(error as Error);
+      return;
     }
-    return this.proposeFitting(caller, kind, request, message);
+    this.#proposeFitting(proposer, caller, kind, request, message);
   }
 
   /**
@@ -96,17 +115,32 @@ export class EntryPoints {
     request: Uint8Array,
     message: RequestOf<K>,
   ): Promise<Applied<K>> {
+    const result = Promise.withResolvers<Applied<K>>();
+    this.#proposeFitting(proposerOf(result), caller, kind, request, message);
+    return result.promise;
+  }
+
+  #proposeFitting<K extends RequestKind>(
+    proposer: Proposer,
+    caller: Caller,
+    kind: K,
+    request: Uint8Array,
+    message: RequestOf<K>,
+  ): void {
     const { authority, limits } = this.#deps;
     try {
       checkMessage(kind, message, limits);
       // A login proves the user by its password, whatever token it carries besides.
-      if (!authority.isEnforced || kind === "authenticate")
-        return this.#enqueue(caller, undefined, kind, request);
-      const identity = authority.identify(caller);
-      if (!(identity instanceof Promise)) return this.#enqueue(caller, identity, kind, request);
-      return identity.then((one) => this.#enqueue(caller, one, kind, request));
+      const isProved = !authority.isEnforced || kind === "authenticate";
+      const identity = isProved ? undefined : authority.identify(caller);
+      if (identity instanceof Promise)
+        identity.then(
+          (one) => this.#enqueue(proposer, caller, one, kind, request),
+          (error: Error) => proposer.refused(error),
+        );
+      else this.#enqueue(proposer, caller, identity, kind, request);
     } catch (error) {
-      return Promise.reject(error);
+      proposer.refused(error as Error);
     }
   }
 
@@ -136,20 +170,23 @@ export class EntryPoints {
     return quota.hasSpace(costBytes) ? undefined : quota.refuse();
   }
 
-  #enqueue<K extends RequestKind>(
+  #enqueue(
+    proposer: Proposer,
     caller: Caller,
     identity: Identity | undefined,
-    kind: K,
+    kind: RequestKind,
     request: Uint8Array,
-  ): Promise<Applied<K>> {
+  ): void {
     const { proposals, tokenRoles } = this.#deps;
+    const { trace } = caller;
+    const informed = trace === undefined ? proposer : new TracedProposer(proposer, trace);
     const waiting = identity?.roles === undefined ? undefined : tokenRoles.ready();
-    const result =
-      waiting === undefined
-        ? proposals.enqueue(identity, kind, request)
-        : waiting.then(() => proposals.enqueue(identity, kind, request));
-    caller.trace?.proposed(result);
-    return result;
+    if (waiting === undefined) proposals.enqueue(identity, kind, request, informed);
+    else
+      waiting.then(
+        () => proposals.enqueue(identity, kind, request, informed),
+        (error: Error) => informed.refused(error),
+      );
   }
 
   /**
@@ -158,14 +195,25 @@ export class EntryPoints {
    *   where the read is not permitted, not linearizable in time, or the member ends
    */
   read<T>(caller: Caller, request: ReadRequest<T>): Promise<T> {
-    const { reads, readiness, authority } = this.#deps;
     if (!request.linearizable) return this.#read(caller, request);
     // Most reads wait for their round, and then for nothing else.
-    return reads
+    return this.#deps.reads
       .wait()
-      .then(() =>
-        readiness.isServable && !authority.isEnforced ? request.run() : this.#read(caller, request),
-      );
+      .then(() => (this.isOpen ? request.run() : this.#read(caller, request)));
+  }
+
+  /**
+   * Has the reader told when a read of what is applied here is linearizable. Where `isOpen` is true
+   * then, the caller may read; otherwise it takes `read`.
+   */
+  awaitRound(reader: Reader): void {
+    this.#deps.reads.add(reader);
+  }
+
+  /** Whether anybody may read anything of the store now. */
+  get isOpen(): boolean {
+    const { readiness, authority } = this.#deps;
+    return readiness.isServable && !authority.isEnforced;
   }
 
   /** Reads when the store that the read needs is there. */
@@ -229,5 +277,26 @@ export class EntryPoints {
     const { isEnforced } = this.#deps.authority;
     if (!isEnforced && NEEDED_STORE[access.kind] === "none") return run();
     return this.read(caller, { access, linearizable: false, run });
+  }
+}
+
+/** A proposer whose call is traced. */
+class TracedProposer implements Proposer {
+  readonly #proposer: Proposer;
+  readonly #result = Promise.withResolvers<AppliedEntry>();
+
+  constructor(proposer: Proposer, trace: CallTrace) {
+    this.#proposer = proposer;
+    trace.proposed(this.#result.promise);
+  }
+
+  applied(result: AppliedEntry): void {
+    this.#result.resolve(result);
+    this.#proposer.applied(result);
+  }
+
+  refused(error: Error): void {
+    this.#result.reject(error);
+    this.#proposer.refused(error);
   }
 }

@@ -5,15 +5,23 @@
 import { GrpcCode } from "@quorate/proto";
 import type { Http2Connection } from "../http2/connection.ts";
 import type { Http2Stream } from "../http2/stream.ts";
+import type { Receiver } from "../later.ts";
 import { MessageAssembler, messageSize, PREFIX_BYTES } from "../messages.ts";
 import { statusOf } from "../served-call.ts";
-import { StatusError, type UnaryHandler, type UnaryResponse } from "../service.ts";
+import {
+  deliver,
+  isLate,
+  StatusError,
+  type UnaryHandler,
+  type UnaryResponse,
+  type UnaryResult,
+} from "../service.ts";
 import { Call } from "./call.ts";
 import { checkCompressed, MAX_COMPRESSED_NOW_BYTES } from "./compressor.ts";
 import { GZIP_HEADERS, OK_HEADERS, OK_TRAILERS, writeWholeResponse } from "./responses.ts";
 import type { GrpcShared } from "./shared.ts";
 
-export class UnaryCall extends Call {
+export class UnaryCall extends Call implements Receiver<UnaryResponse> {
   readonly #handler: UnaryHandler;
   readonly #gzip: boolean;
   #request: Uint8Array | undefined = undefined;
@@ -132,23 +140,20 @@ export class UnaryCall extends Call {
 
   #handle(request: Uint8Array): void {
     this.received(request.length);
-    let response: UnaryResponse | Promise<UnaryResponse>;
+    let result: UnaryResult;
     try {
-      response = this.#handler(request, this);
+      result = this.#handler(request, this);
     } catch (error) {
       this.finish(statusOf(error));
       this.release();
       return;
     }
-    if (response instanceof Promise) {
+    if (isLate(result)) {
       this.#working = true;
       this.connection.working(this.heldBytes);
-      response.then(
-        (message) => this.#resolved(message),
-        (error) => this.#failed(error),
-      );
+      deliver(result, this);
     } else {
-      this.#respond(response);
+      this.#respond(result);
       this.release();
     }
   }
@@ -163,13 +168,13 @@ export class UnaryCall extends Call {
     }
   }
 
-  #resolved(message: UnaryResponse): void {
+  resolved(message: UnaryResponse): void {
     this.#stopWorking();
     this.#respond(message);
     this.connection.touched();
   }
 
-  #failed(error: unknown): void {
+  rejected(error: unknown): void {
     this.#stopWorking();
     this.finish(statusOf(error));
     this.connection.touched();
