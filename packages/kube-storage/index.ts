@@ -10,8 +10,9 @@ export {
   JsonSyntaxError,
   parseJson,
   parseJsonInSlices,
+  type StatedKind,
+  statedKind,
 } from "./src/codec/json-parser.ts";
-export { type StatedKind, statedKind } from "./src/codec/kind-of.ts";
 export { fitsDepth, MAX_JSON_DEPTH } from "./src/codec/limits.ts";
 export { canonicalQuantity, DECIMAL } from "./src/codec/quantity.ts";
 export { parseYaml, writeYaml } from "./src/codec/yaml.ts";
@@ -115,7 +116,6 @@ export {
 } from "./src/registry/delete-collection.ts";
 export { RequestWriter } from "./src/registry/dry-run.ts";
 export { keepManagedTimes } from "./src/registry/keep-times.ts";
-export { keyOf } from "./src/registry/keys.ts";
 export type { KindSource } from "./src/registry/kind-source.ts";
 export { MadeObject } from "./src/registry/made-object.ts";
 export { plainStrategy, statusStrategyOf } from "./src/registry/plain-strategy.ts";
@@ -127,7 +127,7 @@ export type {
   SpecStorages,
   StorageFactory,
 } from "./src/registry/resource-spec.ts";
-export { builtinSpec } from "./src/registry/resource-spec.ts";
+export { builtinSpec, keyOf } from "./src/registry/resource-spec.ts";
 export { Store, SubresourceStore } from "./src/registry/store.ts";
 export type { StoreHooks, Strategy } from "./src/registry/strategy.ts";
 export {
@@ -181,10 +181,9 @@ export {
 } from "./src/storage/cluster-client.ts";
 export type { ObjectCodec, Untransformed, ValueTransformer } from "./src/storage/codec.ts";
 export { Compactor } from "./src/storage/compactor.ts";
-export { DecodedObjects } from "./src/storage/decoded-objects.ts";
 export { StorageError, textOf } from "./src/storage/errors.ts";
 export { EtcdStore } from "./src/storage/etcd-store.ts";
-export { identityTransformer } from "./src/storage/identity-transformer.ts";
+export { DecodedObjects, identityTransformer } from "./src/storage/etcd-values.ts";
 export type {
   AttributesOf,
   CallOptions,

@@ -10,14 +10,20 @@ export * from "./src/codes.ts";
 export { DeadlineQueue } from "./src/deadlines.ts";
 export { Gateway } from "./src/gateway/gateway.ts";
 export type { GatewayCounters, GatewayDeps, GatewayLimits } from "./src/gateway/settings.ts";
-export type { Compressor } from "./src/grpc/compressor.ts";
+export type { Compressor } from "./src/grpc/compression.ts";
+export { Inflater } from "./src/grpc/compression.ts";
 export { Dispatcher } from "./src/grpc/dispatcher.ts";
 export { HealthService } from "./src/grpc/health.ts";
-export { Inflater } from "./src/grpc/inflater.ts";
 export { ReflectionService } from "./src/grpc/reflection.ts";
 export type { GrpcLimits, GrpcShared } from "./src/grpc/shared.ts";
-export { HpackDecoder } from "./src/hpack/decoder.ts";
-export { HpackEncoder, Indexing } from "./src/hpack/encoder.ts";
+export {
+  constantFields,
+  FieldEncoder,
+  type FieldList,
+  HpackDecoder,
+  HpackEncoder,
+  Indexing,
+} from "./src/hpack/hpack.ts";
 export { type HttpContext, HttpDate } from "./src/http/context.ts";
 export { Exchange } from "./src/http/exchange.ts";
 export type { ResponseFields } from "./src/http/fields.ts";
@@ -25,7 +31,6 @@ export { type ByteBudget, SharedBudget } from "./src/http2/byte-budget.ts";
 export { Http2Connection, type RequestAcceptor } from "./src/http2/connection.ts";
 export type { ConnectionOwner } from "./src/http2/connection-state.ts";
 export type { EngineCounters } from "./src/http2/counters.ts";
-export { constantFields, FieldEncoder, type FieldList } from "./src/http2/field-encoder.ts";
 export { FrameSplitter } from "./src/http2/frame-splitter.ts";
 export { DEFAULT_HTTP2_LIMITS, type Http2Limits } from "./src/http2/limits.ts";
 export { clientOf, FORWARDED_FOR, type Peer } from "./src/http2/peer.ts";

@@ -1,5 +1,5 @@
 /** etcd's v3 services, locks and elections, on a member. */
-export { toStatusError, withStatuses } from "./src/calls/status.ts";
+export { toStatusError, withStatuses } from "./src/calls/results.ts";
 export { controlAccess, crossOrigin, type HttpAccess } from "./src/http/access.ts";
 export {
   contextOf,

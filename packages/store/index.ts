@@ -74,21 +74,28 @@ export {
 export type { Membership } from "./src/membership/membership.ts";
 export type { KeyValueHash } from "./src/mvcc/hash.ts";
 export type { KeyIndex } from "./src/mvcc/key-index.ts";
-export { inRange, type KeyRange, keyRange } from "./src/mvcc/key-range.ts";
 export { KeyTree } from "./src/mvcc/key-tree.ts";
-export { type LeaseBook, noLeases } from "./src/mvcc/lease-book.ts";
 export { type LargeChangeListener, Mvcc } from "./src/mvcc/mvcc.ts";
 export type { PinnedView, PinOptions, ReadIo } from "./src/mvcc/pinned-view.ts";
 export {
   type Found,
+  inRange,
   isLatest,
+  type KeyRange,
+  keyRange,
   type NeedsRecord,
   ReadView,
   type VisitKey,
 } from "./src/mvcc/read-view.ts";
 export { decodeRevision, encodeRevision, type Revision } from "./src/mvcc/revision.ts";
 export type { MvccCounts } from "./src/mvcc/state.ts";
-export { type Change, MAX_KEPT_CHANGES, WriteTxn } from "./src/mvcc/write-txn.ts";
+export {
+  type Change,
+  type LeaseBook,
+  MAX_KEPT_CHANGES,
+  noLeases,
+  WriteTxn,
+} from "./src/mvcc/write-txn.ts";
 export { receiveSnapshot } from "./src/receive.ts";
 export { applyAlarm } from "./src/requests/alarm.ts";
 export {
@@ -96,6 +103,9 @@ export {
   checkPut,
   checkRange,
   checkTxn,
+  isReadOnlyTxn,
+  isSerializableTxn,
+  isShortTxn,
   LEASE_COST_BYTES,
   putCostBytes,
   txnCostBytes,
@@ -109,7 +119,6 @@ export {
   isSingleDelete,
 } from "./src/requests/delete-range.ts";
 export { checkEntryData } from "./src/requests/entry-request.ts";
-export { isReadOnlyTxn, isSerializableTxn, isShortTxn } from "./src/requests/kinds.ts";
 export { applyPut } from "./src/requests/put.ts";
 export {
   applyRange,

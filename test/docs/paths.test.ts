@@ -26,7 +26,7 @@ for (const kind of Object.keys(KINDS)) {
 
 /** What every put runs through, in order. */
 const PARTS_OF_A_PUT = [
-  "/grpc/unary.ts",
+  "/grpc/calls.ts",
   "/services/src/v3/kv.ts",
   "/member/src/loop/proposals.ts",
   "/wal/src/encoder.ts",

@@ -23,9 +23,9 @@ import { MetricRegistry } from "@quorate/metrics";
 import { EngineServer } from "@quorate/rpc/node";
 import { parseTokenFile } from "../src/authn/token-file.ts";
 import { MAX_BODY_BYTES } from "../src/handlers/call.ts";
+import { timedCluster } from "../src/server/api-metrics.ts";
 import { ControlPlane, type ControlPlaneOptions } from "../src/server/control-plane.ts";
 import { openIdPages } from "../src/server/openid-pages.ts";
-import { timedCluster } from "../src/server/timed-cluster.ts";
 import { type AuditLog, openAuditLog } from "./audit-log.ts";
 import {
   clientCertificate,

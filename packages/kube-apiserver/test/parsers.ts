@@ -55,7 +55,7 @@ export const LISTED: readonly Listed[] = [
     ),
   ),
   listed("kube-apiserver/src/handlers/target", "path", async ({ Target }, load) => {
-    const { Query } = await load("packages/kube-apiserver/src/handlers/query.ts");
+    const { Query } = await load("packages/kube-apiserver/src/handlers/target.ts");
     const none = new Query("");
     return (text) => [
       Target.of("GET", `/${text}`, none),
@@ -71,7 +71,7 @@ export const LISTED: readonly Listed[] = [
     "timeoutSeconds",
   ].map((name) =>
     listed("kube-apiserver/src/handlers/list-options", name, async ({ listRequestOf }, load) => {
-      const { Query } = await load("packages/kube-apiserver/src/handlers/query.ts");
+      const { Query } = await load("packages/kube-apiserver/src/handlers/target.ts");
       return (text) =>
         listRequestOf(
           new Query(`${name}=${encodeURIComponent(utf8(text))}`),

@@ -78,7 +78,7 @@ export const LEFT_OUT: Readonly<Record<string, string>> = {
   "packages/kube-storage/src/codec/json-decode.ts":
     "values that JSON.parse has made; the types of attack:linear's objects reach each",
   "packages/kube-storage/src/schema/maps.ts": "the order of names",
-  "packages/kube-storage/src/codec/wire-decode.ts":
+  "packages/kube-storage/src/codec/wire.ts":
     "built-in kinds over protobuf; attack:linear sends them",
   "packages/kube-storage/src/storage/etcd-values.ts": "what the store holds, by JSON.parse",
 };

@@ -3,14 +3,17 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { fromUtf8, toUtf8 } from "@quorate/proto";
-import { protobufCodec, unwrapEnvelope, wrapEnvelope } from "../src/codec/envelope.ts";
+import { protobufCodec, unwrapEnvelope, wrapEnvelope } from "../src/codec/builtin-kind.ts";
 import { canonicalJson, jsonCodec } from "../src/codec/json-codec.ts";
 import type { KubeObject } from "../src/meta/object.ts";
 import { ApiError } from "../src/meta/status.ts";
-import { DecodedObjects } from "../src/storage/decoded-objects.ts";
 import { StorageError, type StorageErrorCode, tooLarge, tooOld } from "../src/storage/errors.ts";
-import { EtcdValues, VersionedObject } from "../src/storage/etcd-values.ts";
-import { identityTransformer } from "../src/storage/identity-transformer.ts";
+import {
+  DecodedObjects,
+  EtcdValues,
+  identityTransformer,
+  VersionedObject,
+} from "../src/storage/etcd-values.ts";
 import { interpretStorageError } from "../src/storage/interpret-error.ts";
 import { rootOf } from "../src/storage/keys.ts";
 import { LeaseManager } from "../src/storage/lease-manager.ts";

@@ -29,7 +29,6 @@ import { MEMBER_BOUNDS } from "./bounds.ts";
 import type { MemberConfig } from "./config/member-config.ts";
 import { Corruption } from "./corruption/index.ts";
 import type { MemberDeps, MemberTransport } from "./deps.ts";
-import type { EntryPointDeps } from "./entry-points.ts";
 import { AccessControl } from "./identity/access-control.ts";
 import { LEASE_CHECKPOINT_INTERVAL_MS, LeaseKeeper } from "./lease/keeper.ts";
 import { Leases } from "./lease/leases.ts";
@@ -42,8 +41,7 @@ import { DEFAULT_LOG_MEMORY, type LogMemory, READ_RETRY_MS } from "./loop/limits
 import { MemberLoop } from "./loop/loop.ts";
 import { LoopTurns, Standstill } from "./loop/loop-turns.ts";
 import { malformedReport } from "./loop/malformed-report.ts";
-import { PeerMessages } from "./loop/peer-messages.ts";
-import { PeerPort } from "./loop/peer-port.ts";
+import { PeerMessages, PeerPort } from "./loop/peer-messages.ts";
 import { Proposals, RequestIds } from "./loop/proposals.ts";
 import { firstRound, Reads } from "./loop/reads.ts";
 import { Timeouts } from "./loop/timeouts.ts";
@@ -82,7 +80,9 @@ export interface MemberParts extends MemberInputs {
   readonly limits: RequestLimits;
   /** The least time to live of a lease, in seconds. */
   readonly minLeaseTtlSeconds: number;
-  readonly entry: EntryPointDeps;
+  /** Whether the log may hold roles of tokens, and notes of when users are made. */
+  readonly tokenRoles: FeatureSupport;
+  readonly userCreations: FeatureSupport;
   readonly store: StoreRef;
   readonly wal: Wal;
   readonly raft: Raft;
@@ -90,6 +90,7 @@ export interface MemberParts extends MemberInputs {
   readonly lifetime: Lifetime;
   readonly leader: LeaderView;
   readonly requestIds: RequestIds;
+  readonly deliveries: Deliveries;
   readonly proposals: Proposals;
   readonly reads: Reads;
   readonly slices: Slices;
@@ -534,28 +535,15 @@ export function assemble(inputs: MemberInputs): MemberParts {
     turns,
   });
 
-  // --- The ways in ---
-
   const asking = { memberId, clock, call, store };
-  const entry: EntryPointDeps = {
-    limits,
-    proposals,
-    reads,
-    store,
-    readiness,
-    watches,
-    authority,
-    quota: space.keeper,
-    tokenRoles: new FeatureSupport("token-roles", asking),
-    userCreations: new FeatureSupport("user-creations", asking),
-  };
   return {
     ...inputs,
     memberId,
     clusterId,
     limits,
     minLeaseTtlSeconds,
-    entry,
+    tokenRoles: new FeatureSupport("token-roles", asking),
+    userCreations: new FeatureSupport("user-creations", asking),
     store,
     wal,
     raft,
@@ -563,6 +551,7 @@ export function assemble(inputs: MemberInputs): MemberParts {
     lifetime,
     leader,
     requestIds,
+    deliveries,
     proposals,
     reads,
     slices,

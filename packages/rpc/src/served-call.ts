@@ -1,6 +1,6 @@
 /**
  * The life of a call of a service, however it came: the context that the service sees, and the ways
- * in which the call ends. gRPC (grpc/call.ts) and JSON (gateway/call.ts) stand on it.
+ * in which the call ends. gRPC (grpc/calls.ts) and JSON (gateway/call.ts) stand on it.
  *
  *     begun -- finish(status) ------------------------------------> ended
  *           -- cancel(status): client gone, time over, refused ---> ended, the service is notified

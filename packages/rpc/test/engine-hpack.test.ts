@@ -3,10 +3,9 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { SeededRandom } from "@quorate/host";
 import { fromHex, toHex, toLatin1 } from "@quorate/proto";
-import { HpackDecoder } from "../src/hpack/decoder.ts";
-import { type EncodableField, HpackEncoder, Indexing } from "../src/hpack/encoder.ts";
 import { HpackError } from "../src/hpack/errors.ts";
 import { NameId, nameIdOf } from "../src/hpack/header-field.ts";
+import { type EncodableField, HpackDecoder, HpackEncoder, Indexing } from "../src/hpack/hpack.ts";
 import {
   huffmanDecode,
   huffmanEncode,

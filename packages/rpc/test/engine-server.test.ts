@@ -18,7 +18,7 @@ import { type CallContext, StatusError, type StreamCall } from "@quorate/rpc";
 import { makeAuthority, makeLocalCertificate } from "../../../test/support/certs.ts";
 import { endsWith } from "../../../test/support/children.ts";
 import { EngineSocket, SocketContext } from "../node/engine/engine-socket.ts";
-import { HpackEncoder, Indexing } from "../src/hpack/encoder.ts";
+import { HpackEncoder, Indexing } from "../src/hpack/hpack.ts";
 import { Flag, FrameType, PREFACE, Setting } from "../src/http2/constants.ts";
 import {
   CoreClient,

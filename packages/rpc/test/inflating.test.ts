@@ -11,7 +11,7 @@ import {
   INFLATE_BURST_BYTES,
   INFLATE_BYTES_PER_SECOND,
   MAX_INFLATING,
-} from "../src/grpc/inflater.ts";
+} from "../src/grpc/compression.ts";
 import { data, MIB } from "./engine/core.ts";
 import { CALL, GrpcClient, message, settle } from "./engine/grpc.ts";
 

@@ -99,11 +99,6 @@ export class Network {
     return transport;
   }
 
-  /** What the connections carried. */
-  get wireCounts(): Wires["counts"] {
-    return this.#wires.counts;
-  }
-
   /** Where the last process of a member dials its peers. */
   dialledBy(id: bigint): readonly PeerStatus[] {
     return this.#transports.get(id)?.peers() ?? [];

@@ -1,7 +1,7 @@
 /** The cache of records: what was read lately is found, and no more is kept than the bound. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { MAX_CACHED_RECORD_BYTES, RecordCache } from "../src/mvcc/record-cache.ts";
+import { MAX_CACHED_RECORD_BYTES, RecordCache } from "../src/mvcc/state.ts";
 
 test("what is read again stays, what is not goes, and the bound holds", () => {
   const cache = new RecordCache(100_000);

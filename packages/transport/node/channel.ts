@@ -20,12 +20,11 @@ import { Backoff, type Logger, type Timer } from "@quorate/host";
 import { idToHex, raftpb } from "@quorate/proto";
 import { type ChannelKind, FrameBatch, FrameError, PREFIX_BYTES } from "../src/frames.ts";
 import { RareLog } from "../src/rare-log.ts";
-import { Carrier, MessageReader } from "./carrier.ts";
 import { type Dial, DialError, dialSocket, parsePeerUrl, watchLink } from "./dial.ts";
 import { STREAM_PATH } from "./headers.ts";
 import type { Shared } from "./options.ts";
 import { refusedBy } from "./request.ts";
-import { type OutgoingStream, requestStream } from "./stream.ts";
+import { Carrier, MessageReader, type OutgoingStream, requestStream } from "./stream.ts";
 
 /** The calls of a channel to its peer. */
 export interface ChannelListener {

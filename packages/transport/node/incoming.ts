@@ -5,7 +5,6 @@ import type { Socket } from "node:net";
 import { idToHex } from "@quorate/proto";
 import type { ChannelKind } from "../src/frames.ts";
 import { RareLog } from "../src/rare-log.ts";
-import { Carrier, logDamage, MessageReader } from "./carrier.ts";
 import {
   answerHeaders,
   CLUSTER_ID_ADVICE,
@@ -21,7 +20,7 @@ import {
 import { fitsUrls } from "./member-certificate.ts";
 import type { RefusalReason, Shared } from "./options.ts";
 import type { SnapshotReceiver } from "./snapshot-receiver.ts";
-import { acceptStream } from "./stream.ts";
+import { acceptStream, Carrier, logDamage, MessageReader } from "./stream.ts";
 
 /** Who has connected: a peer that had to show a certificate, with it. */
 export interface Caller {

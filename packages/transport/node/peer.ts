@@ -5,13 +5,13 @@ import type { ServerHttp2Stream } from "node:http2";
 import { idToHex, raftpb } from "@quorate/proto";
 import { type ChannelKind, channelKindOf } from "../src/frames.ts";
 import type { PeerStatus, SnapshotStream } from "../src/transport.ts";
-import type { Carrier } from "./carrier.ts";
 import { Channel, type ChannelListener } from "./channel.ts";
 import { DialError } from "./dial.ts";
 import type { Shared } from "./options.ts";
 import { SnapshotFetch } from "./snapshot-fetch.ts";
 import type { SnapshotReceiver } from "./snapshot-receiver.ts";
 import { SnapshotSender } from "./snapshot-sender.ts";
+import type { Carrier } from "./stream.ts";
 
 function isBulk(message: raftpb.Message): boolean {
   return channelKindOf(message) === "bulk";

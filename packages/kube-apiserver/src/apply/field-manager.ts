@@ -45,8 +45,7 @@ import { checkDepth } from "./patch-limits.ts";
 import type { FieldManager } from "./patch-types.ts";
 import type { TypeAtom } from "./typed-schema.ts";
 import { typeOfObject } from "./typed-schema.ts";
-import { validateTyped } from "./typed-validate.ts";
-import { TypedError } from "./typed-value.ts";
+import { TypedError, validateTyped } from "./typed-value.ts";
 import { FieldsUpdater, type Versions } from "./updater.ts";
 
 export interface FieldManagerOptions {

@@ -9,8 +9,7 @@ import { goJson } from "./go-text.ts";
 import { compareTyped } from "./typed-compare.ts";
 import { fieldSetOfValue } from "./typed-fields.ts";
 import type { TypeAtom } from "./typed-schema.ts";
-import { validateTyped } from "./typed-validate.ts";
-import { isMap, TypedError } from "./typed-value.ts";
+import { isMap, TypedError, validateTyped } from "./typed-value.ts";
 
 const ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration";
 

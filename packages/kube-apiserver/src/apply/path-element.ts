@@ -15,10 +15,6 @@ import { compareText, goJson, goNumber } from "./go-text.ts";
 export type PathElement = string;
 export type Path = readonly PathElement[];
 
-export function fieldElement(name: string): PathElement {
-  return `f:${name}`;
-}
-
 /** @param fields the key fields that the item has */
 export function keyElement(fields: Readonly<Record<string, unknown>>): PathElement {
   return `k:${goJson(fields)}`;

@@ -27,13 +27,16 @@ import {
   type Watcher,
 } from "@quorate/kube-storage";
 import { defined } from "@quorate/proto";
-import { RequestAuthenticator } from "../authn/request-authenticator.ts";
+import {
+  RequestAuthenticator,
+  type Sha256Hex,
+  TokenCache,
+} from "../authn/request-authenticator.ts";
 import { selfSubjectReviews, tokenReviews } from "../authn/reviews.ts";
 import type { BoundObjects } from "../authn/service-account-claims.ts";
 import type { ServiceAccountKeys } from "../authn/service-account-keys.ts";
 import { ServiceAccountTokens } from "../authn/service-account-tokens.ts";
 import { anyTokenAuthenticator, type TokenAuthenticator } from "../authn/token-authenticator.ts";
-import { type Sha256Hex, TokenCache } from "../authn/token-cache.ts";
 import { staticTokens } from "../authn/token-file.ts";
 import { tokenRequests } from "../authn/token-requests.ts";
 import { servedUnstored } from "../authn/unstored-resource.ts";

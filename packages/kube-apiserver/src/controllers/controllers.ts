@@ -64,11 +64,6 @@ export class Controllers {
     ];
   }
 
-  /** Whether the garbage collector has work that no pause holds up. */
-  get isCollecting(): boolean {
-    return this.#collector.isBusy;
-  }
-
   /** Resolves when the collector has begun. */
   async start(): Promise<void> {
     for (const informer of this.#informers) informer.start();

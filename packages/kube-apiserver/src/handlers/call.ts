@@ -21,9 +21,8 @@ import {
 } from "@quorate/kube-storage";
 import { EMPTY, fromUtf8 } from "@quorate/proto";
 import type { RequestAudit } from "../audit/request-audit.ts";
-import type { Query } from "./query.ts";
 import { bodyTooLarge } from "./statuses.ts";
-import type { Target } from "./target.ts";
+import type { Query, Target } from "./target.ts";
 
 /** The longest body of a request (apiserver: MaxRequestBodyBytes). */
 export const MAX_BODY_BYTES = 3 * 1024 * 1024;

@@ -8,6 +8,7 @@ import { methodNotSupported, notFound } from "@quorate/kube-storage";
 import type { Call } from "./call.ts";
 import { create } from "./create.ts";
 import { deleteCollection, deleteOne } from "./delete.ts";
+import { offerOf } from "./negotiation.ts";
 import { patch } from "./patch.ts";
 import { get, listOrWatch } from "./read.ts";
 import type { HandlerDeps, ResourceCall } from "./resource-call.ts";
@@ -15,7 +16,6 @@ import { isMethodOf, routesOf, verbsOf } from "./route-table.ts";
 import { negotiated } from "./send-object.ts";
 import { methodNotAllowed, nameRequired, requestTimeout, resourceNotServed } from "./statuses.ts";
 import type { Target } from "./target.ts";
-import { offerOf } from "./transform.ts";
 import { update } from "./update.ts";
 
 const NOT_FOUND = {

@@ -10,7 +10,7 @@ import {
   invalid,
   type Selector,
 } from "@quorate/kube-storage";
-import type { Query } from "./query.ts";
+import type { Query } from "./target.ts";
 
 /** Parsers of selectors; both throw an Error with Kubernetes' text. */
 export interface SelectorParsers {

@@ -12,11 +12,16 @@ import { MAX_AUDIT_OBJECT_CHARS } from "../audit/request-audit.ts";
 import { withoutManagedFields } from "../audit/without-managed-fields.ts";
 import { BodySink } from "./body-sink.ts";
 import { type Call, joined } from "./call.ts";
-import { jsonText, messageOf } from "./encode.ts";
-import { mediaTypeOf, type Negotiated } from "./negotiation.ts";
-import { type SendDeps, versionOf } from "./send-object.ts";
+import {
+  includeObjectOf,
+  mediaTypeOf,
+  type Negotiated,
+  partialMetadata,
+  tableOf,
+  tableRow,
+} from "./negotiation.ts";
+import { jsonText, messageOf, type SendDeps, versionOf } from "./send-object.ts";
 import { notConvertible } from "./statuses.ts";
-import { includeObjectOf, partialMetadata, tableOf, tableRow } from "./transform.ts";
 
 /** The clock is read once for so many objects. */
 const OBJECTS_PER_LOOK = 16;

@@ -1,14 +1,32 @@
-/** Sends one object, or an error, in the form that the client accepts. */
+/** One object, or an error, as the bytes of a response, in the form that the client accepts. */
 import type { Clock } from "@quorate/host";
-import type { ApiError, KubeObject, ServedResource, Status } from "@quorate/kube-storage";
-import { apiVersionOf, kubeObjectOf } from "@quorate/kube-storage";
+import {
+  type ApiError,
+  apiVersionOf,
+  type KubeObject,
+  kubeObjectOf,
+  metaProtobuf,
+  notAcceptable,
+  type ServedResource,
+  type Status,
+  writeYaml,
+} from "@quorate/kube-storage";
 import { defined, fromUtf8 } from "@quorate/proto";
 import { BodySink, type Compressor } from "./body-sink.ts";
 import type { Call } from "./call.ts";
-import { encodePlain, envelopeOf, isStatus, jsonText } from "./encode.ts";
-import { mediaTypeOf, type Negotiated, negotiate, type Offer, wantsPretty } from "./negotiation.ts";
+import {
+  type Encoding,
+  includeObjectOf,
+  mediaTypeOf,
+  type Negotiated,
+  negotiate,
+  type Offer,
+  partialMetadata,
+  tableOf,
+  tableRow,
+  wantsPretty,
+} from "./negotiation.ts";
 import { notConvertible } from "./statuses.ts";
-import { includeObjectOf, partialMetadata, tableOf, tableRow } from "./transform.ts";
 
 /** What responses need of the platform. */
 export interface SendDeps {
@@ -24,7 +42,7 @@ export function negotiated(call: Call, offer: Offer): Negotiated {
 }
 
 /** An object, in the forms that exist; each is made when it is wanted. */
-export interface Sent {
+interface Sent {
   object(): KubeObject | Status;
   json?(): Uint8Array;
 }
@@ -110,4 +128,38 @@ export async function sendError(call: Call, error: ApiError): Promise<void> {
 /** The apiVersion of a resource's lists and objects. */
 export function versionOf(resource: ServedResource): string {
   return apiVersionOf(resource);
+}
+
+/** The message of a value, without envelope. Throws ApiError 406 where it has no protobuf form. */
+export function messageOf(value: KubeObject, resource: ServedResource | undefined): Uint8Array {
+  if (isStatus(value)) return metaProtobuf.encode("Status", value);
+  const isPartial = value.kind === "PartialObjectMetadata";
+  if (isPartial && value.apiVersion.startsWith("meta.k8s.io/"))
+    return metaProtobuf.encode("PartialObjectMetadata", value);
+  if (resource?.protobuf !== undefined) return resource.protobuf.encode(value);
+  throw notAcceptable(["application/json", "application/yaml"]);
+}
+
+/** The same in its envelope. */
+export function envelopeOf(value: KubeObject, resource: ServedResource | undefined): Uint8Array {
+  return metaProtobuf.wrap(value.apiVersion, value.kind, messageOf(value, resource));
+}
+
+/** JSON as Kubernetes ends it: with a line feed. */
+export function jsonText(value: unknown, pretty: boolean): string {
+  return `${JSON.stringify(value, undefined, pretty ? 2 : undefined)}\n`;
+}
+
+/** A value without protobuf form as JSON or YAML; protobuf becomes JSON. */
+export async function encodePlain(
+  value: unknown,
+  encoding: Encoding,
+  pretty: boolean,
+): Promise<Uint8Array> {
+  return fromUtf8(encoding === "yaml" ? await writeYaml(value) : jsonText(value, pretty));
+}
+
+/** Whether a value is metav1.Status. */
+function isStatus(value: KubeObject | { readonly kind: string }): boolean {
+  return value.kind === "Status" && (value as { apiVersion?: string }).apiVersion === "v1";
 }

@@ -14,9 +14,9 @@ import type {
 } from "@quorate/kube-storage";
 import { kubeObjectOf } from "@quorate/kube-storage";
 import { fromUtf8, putVarint, varintSize } from "@quorate/proto";
-import { envelopeOf } from "./encode.ts";
 import type { MediaTarget, Negotiated } from "./negotiation.ts";
-import { type IncludeObject, partialMetadata, tableOf, tableRow } from "./transform.ts";
+import { type IncludeObject, partialMetadata, tableOf, tableRow } from "./negotiation.ts";
+import { envelopeOf } from "./send-object.ts";
 
 /** The events of which encoded frames are kept, and their bytes. */
 export const MAX_SHARED_FRAMES = 1024;

@@ -15,8 +15,8 @@ import type {
   WatchListener,
 } from "@quorate/kube-storage";
 import { notAcceptable } from "@quorate/kube-storage";
+import { includeObjectOf } from "./negotiation.ts";
 import { apiErrorOf, type HandlerDeps, type ResourceCall } from "./resource-call.ts";
-import { includeObjectOf } from "./transform.ts";
 import { type FrameEncoder, frameEncoder } from "./watch-frames.ts";
 import { type WatchOutput, watchOutput } from "./watch-output.ts";
 

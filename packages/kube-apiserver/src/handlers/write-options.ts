@@ -13,7 +13,7 @@ import {
 } from "@quorate/kube-storage";
 import { isPrintable } from "@quorate/proto";
 import { integer, notSupported } from "./list-options.ts";
-import type { Query } from "./query.ts";
+import type { Query } from "./target.ts";
 
 export type WriteKind = "CreateOptions" | "UpdateOptions" | "PatchOptions";
 

@@ -13,8 +13,6 @@ import { documentV3 } from "./document-v3.ts";
 import { gnosticDocument } from "./gnostic-v2.ts";
 import { pathOf } from "./operations.ts";
 
-export const OPENAPI_V2_PROTOBUF = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
-
 /** A document and its hash in upper-case hex, for ETag and the index of v3. */
 export interface OpenApiPage {
   readonly bytes: Uint8Array;

@@ -1,6 +1,10 @@
-/** The server's metrics, by kube-apiserver's names (component-base: metrics; endpoints/metrics). */
+/**
+ * The server's metrics, by kube-apiserver's names (component-base: metrics; endpoints/metrics), and
+ * those of its calls of the cluster (storage/etcd3/metrics).
+ */
 
-import type { ServedResource } from "@quorate/kube-storage";
+import type { Clock } from "@quorate/host";
+import type { ClusterClient, ServedResource } from "@quorate/kube-storage";
 import { MetricRegistry } from "@quorate/metrics";
 import type { Call } from "../handlers/call.ts";
 import type { OpenWatches } from "../handlers/resource-call.ts";
@@ -55,7 +59,7 @@ const VERBS: Readonly<Record<string, string>> = {
 };
 
 /** The verb as Kubernetes' metrics name it. */
-export function verbOf(call: Call): string {
+function verbOf(call: Call): string {
   const isApply =
     call.target.verb === "patch" &&
     call.header("content-type").startsWith("application/apply-patch");
@@ -244,4 +248,45 @@ export class WatchTable implements OpenWatches {
   endAll(): void {
     for (const end of [...this.#ends]) end();
   }
+}
+
+const BOUNDS = [0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 5, 8, 10];
+
+/** The same cluster; its calls are counted in `registry`. */
+export function timedCluster(
+  cluster: ClusterClient,
+  registry: MetricRegistry,
+  clock: Pick<Clock, "monotonicMs">,
+): ClusterClient {
+  const durations = registry.histograms(
+    "etcd_request_duration_seconds",
+    "Time of requests to the cluster, in seconds.",
+    ["operation"],
+    BOUNDS,
+  );
+  const errors = registry.counters(
+    "etcd_request_errors_total",
+    "Requests to the cluster that failed.",
+    ["operation"],
+  );
+  const timed = async <T>(operation: string, call: Promise<T>): Promise<T> => {
+    const startMs = clock.monotonicMs();
+    try {
+      return await call;
+    } catch (error) {
+      errors.with(operation).add();
+      throw error;
+    } finally {
+      durations.with(operation).observe((clock.monotonicMs() - startMs) / 1000);
+    }
+  };
+  return {
+    range: (key, options) => timed("range", cluster.range(key, options)),
+    modRevisions: (keys) => timed("modRevisions", cluster.modRevisions(keys)),
+    put: (key, value, lease, options) => timed("put", cluster.put(key, value, lease, options)),
+    delete: (key, options) => timed("delete", cluster.delete(key, options)),
+    watch: (key, options) => cluster.watch(key, options),
+    grantLease: (ttlSeconds) => timed("grantLease", cluster.grantLease(ttlSeconds)),
+    compact: (revision) => timed("compact", cluster.compact(revision)),
+  };
 }

@@ -30,7 +30,7 @@ import { createFieldManager } from "../apply/field-manager.ts";
 import type { FieldManager } from "../apply/patch-types.ts";
 import { type Fields, isMap } from "../apply/typed-value.ts";
 import type { Auditor } from "../audit/auditor.ts";
-import type { Sha256Hex } from "../authn/token-cache.ts";
+import type { Sha256Hex } from "../authn/request-authenticator.ts";
 import { Access, type AccessOptions } from "../authz/access.ts";
 import { PolicyRuntime, type PolicyRuntimeOptions } from "../controllers/runtime.ts";
 import { MatchConditionCompiler } from "../crd/cel/match-conditions.ts";

@@ -6,14 +6,18 @@ import { type HttpHead, silentLogger } from "@quorate/host";
 import { ManualClock } from "@quorate/host/testing";
 import type { ApiError, KubeObject, UserInfo } from "@quorate/kube-storage";
 import { newServiceAccountKeyPem, serviceAccountKeys } from "../../node/service-account-keys.ts";
-import { RequestAuthenticator } from "../../src/authn/request-authenticator.ts";
+import {
+  MAX_CACHED_TOKENS,
+  MAX_TOKEN_LENGTH,
+  RequestAuthenticator,
+  TokenCache,
+} from "../../src/authn/request-authenticator.ts";
 import { ServiceAccountTokens } from "../../src/authn/service-account-tokens.ts";
 import {
   anyTokenAuthenticator,
   InvalidTokenError,
   type TokenAuthenticator,
 } from "../../src/authn/token-authenticator.ts";
-import { MAX_CACHED_TOKENS, MAX_TOKEN_LENGTH, TokenCache } from "../../src/authn/token-cache.ts";
 import { parseCsv, parseTokenFile, staticTokens } from "../../src/authn/token-file.ts";
 import { openIdMetadata } from "../../src/server/openid-pages.ts";
 import { headOf } from "./heads.ts";

@@ -3,8 +3,7 @@ import { describe, it } from "node:test";
 import { ManualClock } from "@quorate/host/testing";
 import { until } from "../../../../test/support/until.ts";
 import { Canceller } from "../../src/handlers/call.ts";
-import { Query } from "../../src/handlers/query.ts";
-import { Target } from "../../src/handlers/target.ts";
+import { Query, Target } from "../../src/handlers/target.ts";
 import { WatchTable } from "../../src/server/api-metrics.ts";
 import {
   levelOf,

@@ -5,9 +5,8 @@ import type { RestList, ServedResource, StoredObject } from "@quorate/kube-stora
 import { kindSource } from "@quorate/kube-storage";
 import { Call } from "../../src/handlers/call.ts";
 import type { Encoding } from "../../src/handlers/negotiation.ts";
-import { Query } from "../../src/handlers/query.ts";
 import { sendList } from "../../src/handlers/send-list.ts";
-import { Target } from "../../src/handlers/target.ts";
+import { Query, Target } from "../../src/handlers/target.ts";
 
 const COUNT = 10_000;
 /** What encoding one object takes on this test's clock. */

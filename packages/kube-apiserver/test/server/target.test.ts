@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { MAX_QUERY_PARAMETERS, Query } from "../../src/handlers/query.ts";
-import { Target } from "../../src/handlers/target.ts";
+import { MAX_QUERY_PARAMETERS, Query, Target } from "../../src/handlers/target.ts";
 
 /** METHOD TARGET, and what it means: verb group/version namespace resource/subresource name. */
 const CASES: readonly (readonly [string, string])[] = [

@@ -18,7 +18,7 @@ import type { CacherMetrics } from "./cacher-metrics.ts";
 import type { WindowEvent } from "./event-window.ts";
 import type { Element } from "./object-set.ts";
 import type { Pumped, PumpQueue } from "./pump-queue.ts";
-import type { Cursor } from "./sorted-view.ts";
+import type { Cursor } from "./sorted-tree.ts";
 import type { WatchCache } from "./watch-cache.ts";
 import type { ScopedWatcher, WatchScope } from "./watchers.ts";
 

@@ -9,7 +9,7 @@ import { textOf } from "../storage/errors.ts";
 import type { StorageInterface } from "../storage/interface.ts";
 import { SELECT_ALL } from "../storage/predicate.ts";
 import type { Element } from "./object-set.ts";
-import type { SortedView } from "./sorted-view.ts";
+import type { SortedView } from "./sorted-tree.ts";
 
 /** Between two comparisons; up to half as much again is added by chance. */
 export const CHECK_PERIOD_MS = 300_000;

@@ -14,7 +14,7 @@ import { listPlan } from "../storage/list-options.ts";
 import { attributesMatch, selectsAll } from "../storage/predicate.ts";
 import type { StoredObject } from "../storage/stored-object.ts";
 import type { Element } from "./object-set.ts";
-import type { SortedView } from "./sorted-view.ts";
+import type { SortedView } from "./sorted-tree.ts";
 
 /** Objects between two looks at the clock. */
 const OBJECTS_PER_LOOK = 64;

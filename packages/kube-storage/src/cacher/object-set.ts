@@ -6,8 +6,8 @@ import type { KubeObject } from "../meta/object.ts";
 import type { ObjectAttributes } from "../meta/selectors.ts";
 import type { AttributesOf } from "../storage/interface.ts";
 import type { StoredObject } from "../storage/stored-object.ts";
+import type { SortedView } from "./sorted-tree.ts";
 import { SortedTree } from "./sorted-tree.ts";
-import type { SortedView } from "./sorted-view.ts";
 
 /** An object with what selectors look at. */
 export interface Element {

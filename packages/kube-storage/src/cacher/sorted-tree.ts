@@ -1,21 +1,15 @@
 /**
  * A sorted map from keys to values of which any moment can be kept (a persistent B+ tree). `freeze`
- * costs nothing; afterwards a change copies the nodes on its way, once each.
+ * costs nothing; afterwards a change copies the nodes on its way, once each: a node belongs to the
+ * edit that made it, and only that edit may change it in place.
  *
  *     tree.set(a); const before = tree.freeze(); tree.delete(a.key);   // before still has a
+ *
+ *     inner   firsts:   [  -  , "d" , "m" ]     "d": no key of child 1 is below, no key of
+ *             children: [  o  ,  o  ,  o  ]     child 0 at or above it; firsts[0] is not used
+ *                          |     |     |
+ *     leaf    items:    [a b c][d e g][m n]
  */
-import { SortedView, valueAt } from "./sorted-view.ts";
-import {
-  childOf,
-  innerOf,
-  type Keyed,
-  leafOf,
-  MAX_NODE_ENTRIES,
-  MIN_NODE_ENTRIES,
-  placeOf,
-  type TreeNode,
-  writable,
-} from "./tree-node.ts";
 
 export class SortedTree<V extends Keyed> {
   #edit: object = {};
@@ -159,4 +153,157 @@ export class SortedTree<V extends Keyed> {
 
 function entriesOf<V extends Keyed>(node: TreeNode<V>): number {
   return node.items?.length ?? node.children.length;
+}
+
+/** What a tree holds: immutable values with their key. */
+interface Keyed {
+  readonly key: string;
+}
+
+/** More children or items than this split a node. */
+const MAX_NODE_ENTRIES = 32;
+/** A node with fewer is joined with a neighbour where both fit into one. */
+const MIN_NODE_ENTRIES = 8;
+
+interface TreeNode<V extends Keyed> {
+  readonly edit: object;
+  /** Items below this node. */
+  size: number;
+  /** A leaf's; undefined in an inner node. */
+  readonly items: V[] | undefined;
+  readonly firsts: string[];
+  readonly children: TreeNode<V>[];
+}
+
+const NONE: never[] = [];
+
+function leafOf<V extends Keyed>(edit: object, items: V[]): TreeNode<V> {
+  return { edit, size: items.length, items, firsts: NONE, children: NONE };
+}
+
+function innerOf<V extends Keyed>(
+  edit: object,
+  firsts: string[],
+  children: TreeNode<V>[],
+): TreeNode<V> {
+  let size = 0;
+  for (const child of children) size += child.size;
+  return { edit, size, items: undefined, firsts, children };
+}
+
+/** The node itself if it belongs to `edit`, else a copy that does. */
+function writable<V extends Keyed>(node: TreeNode<V>, edit: object): TreeNode<V> {
+  if (node.edit === edit) return node;
+  if (node.items !== undefined) return leafOf(edit, node.items.slice());
+  const { size, firsts, children } = node;
+  return { edit, size, items: undefined, firsts: firsts.slice(), children: children.slice() };
+}
+
+/** The place of the first item whose key is not below `key`. */
+function placeOf<V extends Keyed>(items: readonly V[], key: string): number {
+  let low = 0;
+  let high = items.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (items[middle].key < key) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** The place of the child that holds `key`, if any does. */
+function childOf<V extends Keyed>(node: TreeNode<V>, key: string): number {
+  const { firsts } = node;
+  let low = 0;
+  let high = firsts.length - 1;
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (firsts[middle] <= key) low = middle;
+    else high = middle - 1;
+  }
+  return low;
+}
+
+/** Walks over the values in the order of their keys. */
+export class Cursor<V extends Keyed> {
+  /** The way from the root to the leaf, and the next place at each node. */
+  readonly #nodes: TreeNode<V>[] = [];
+  readonly #places: number[] = [];
+
+  /** @param from the first key */
+  constructor(root: TreeNode<V>, from: string) {
+    let node = root;
+    while (node.items === undefined) {
+      const place = childOf(node, from);
+      this.#nodes.push(node);
+      this.#places.push(place + 1);
+      node = node.children[place];
+    }
+    this.#nodes.push(node);
+    this.#places.push(placeOf(node.items, from));
+  }
+
+  /** The next value; undefined after the last one. */
+  next(): V | undefined {
+    const nodes = this.#nodes;
+    const places = this.#places;
+    for (let depth = nodes.length - 1; depth >= 0; depth = nodes.length - 1) {
+      const node = nodes[depth];
+      const place = places[depth];
+      if (node.items !== undefined && place < node.items.length) {
+        places[depth]++;
+        return node.items[place];
+      }
+      if (node.items === undefined && place < node.children.length) {
+        places[depth]++;
+        nodes.push(node.children[place]);
+        places.push(0);
+        continue;
+      }
+      nodes.pop();
+      places.pop();
+    }
+    return undefined;
+  }
+}
+
+/** The values that a tree had when it was frozen. */
+export class SortedView<V extends Keyed> {
+  readonly root: TreeNode<V>;
+
+  constructor(root: TreeNode<V>) {
+    this.root = root;
+  }
+
+  get size(): number {
+    return this.root.size;
+  }
+
+  get(key: string): V | undefined {
+    return valueAt(this.root, key);
+  }
+
+  /** A cursor at the first value whose key is not below `key`. */
+  cursor(key: string): Cursor<V> {
+    return new Cursor(this.root, key);
+  }
+
+  /** How many values have keys below `key`. */
+  countBelow(key: string): number {
+    let node = this.root;
+    let count = 0;
+    while (node.items === undefined) {
+      const place = childOf(node, key);
+      for (let i = 0; i < place; i++) count += node.children[i].size;
+      node = node.children[place];
+    }
+    return count + placeOf(node.items, key);
+  }
+}
+
+function valueAt<V extends Keyed>(root: TreeNode<V>, key: string): V | undefined {
+  let node = root;
+  while (node.items === undefined) node = node.children[childOf(node, key)];
+  const found = node.items[placeOf(node.items, key)];
+  return found !== undefined && found.key === key ? found : undefined;
 }

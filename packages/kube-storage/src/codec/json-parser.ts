@@ -6,6 +6,7 @@
 import type { Clock } from "@quorate/host";
 import { CodedError, fromUtf8, quoteByte } from "@quorate/proto";
 import { type MutableObject, put } from "../schema/maps.ts";
+import { jsonKind } from "./go-json-error.ts";
 import { MAX_DUPLICATE_FIELDS, MAX_JSON_DEPTH } from "./limits.ts";
 
 /** A text that is not JSON, or nested too deep. The message is Go's. */
@@ -276,4 +277,33 @@ export class JsonParser {
 /** A char as Go's errors quote it: the first byte of its UTF-8. */
 function quoted(char: string): string {
   return quoteByte(fromUtf8(char)[0]);
+}
+
+const GO_TYPE =
+  'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; ' +
+  'Kind string "json:\\"kind,omitempty\\"" }';
+
+/** "" where the body does not say it. */
+export interface StatedKind {
+  readonly apiVersion: string;
+  readonly kind: string;
+}
+
+/** Throws JsonSyntaxError with Go's text for a value that is no object, or of other types. */
+export function statedKind(value: unknown): StatedKind {
+  if (value === null) return { apiVersion: "", kind: "" };
+  if (typeof value !== "object" || Array.isArray(value))
+    throw new JsonSyntaxError(
+      `json: cannot unmarshal ${jsonKind(value)} into Go value of type ${GO_TYPE}`,
+    );
+  const fields = value as Readonly<Record<string, unknown>>;
+  // The first one in the text is the one that Go complains about.
+  for (const [name, field] of Object.entries(fields))
+    if ((name === "apiVersion" || name === "kind") && typeof field !== "string" && field !== null)
+      throw new JsonSyntaxError(
+        `json: cannot unmarshal ${jsonKind(field)} into Go struct field .${name} of type string`,
+      );
+  const text = (name: string): string =>
+    Object.hasOwn(fields, name) && typeof fields[name] === "string" ? fields[name] : "";
+  return { apiVersion: text("apiVersion"), kind: text("kind") };
 }

@@ -24,10 +24,6 @@ export function duplicate(field: string, value: unknown): FieldError {
   return fieldError("FieldValueDuplicate", field, `Duplicate value: ${shown(value)}`, "");
 }
 
-export function valueNotFound(field: string, value: unknown): FieldError {
-  return fieldError("FieldValueNotFound", field, `Not found: ${shown(value)}`, "");
-}
-
 /** @param supported in the order in which the text lists them */
 export function notSupported(
   field: string,
@@ -53,11 +49,6 @@ export function tooLong(field: string, maxBytes: number): FieldError {
 export function tooMany(field: string, actual: number, max: number): FieldError {
   const detail = `must have at most ${max} ${max === 1 ? "item" : "items"}`;
   return fieldError("FieldValueTooMany", field, `Too many: ${actual}`, detail);
-}
-
-/** Something that is not the client's fault. */
-export function internalFieldError(field: string, detail: string): FieldError {
-  return fieldError("InternalError", field, "Internal error", detail);
 }
 
 function fieldError(

@@ -3,7 +3,7 @@
  * apis/meta/v1/validation/validation.go).
  */
 import { quoteText as goQuote, isPrintable, utf8Length } from "@quorate/proto";
-import { fieldForbidden, invalidValue, notSupported, required, tooLong } from "./field-errors.ts";
+import { fieldForbidden, invalidValue, required, tooLong } from "./field-errors.ts";
 import { goJson } from "./go-text.ts";
 import { parseApiVersion } from "./kinds.ts";
 import { isLabelValue, isQualifiedName, type NameRule, nameIsDnsLabel } from "./names.ts";
@@ -246,13 +246,4 @@ export function validateObjectMetaUpdate(
     ...validateManagedFields(meta.managedFields, `${field}.managedFields`),
   );
   return errors;
-}
-
-/** The value of an enumerated request parameter. */
-export function validateOneOf(
-  value: string,
-  allowed: readonly string[],
-  field: string,
-): FieldError[] {
-  return allowed.includes(value) ? [] : [notSupported(field, value, allowed)];
 }

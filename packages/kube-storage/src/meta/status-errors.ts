@@ -43,11 +43,6 @@ export function requestEntityTooLarge(why: string): ApiError {
   return new ApiError(413, "RequestEntityTooLarge", message);
 }
 
-/** 429: retry later. */
-export function tooManyRequests(message: string, retryAfterSeconds: number): ApiError {
-  return new ApiError(429, "TooManyRequests", message, { retryAfterSeconds });
-}
-
 /** 503: the server cannot handle the request now. */
 export function serviceUnavailable(why: string): ApiError {
   return new ApiError(503, "ServiceUnavailable", why);

@@ -17,7 +17,7 @@ import type { ValidateObject, WriteOptions } from "../rest/interfaces.ts";
 import { StorageError } from "../storage/errors.ts";
 import { interpretStorageError } from "../storage/interpret-error.ts";
 import { RequestWriter } from "./dry-run.ts";
-import { keyOf } from "./keys.ts";
+import { keyOf } from "./resource-spec.ts";
 import type { StoreContext } from "./store-context.ts";
 
 /** Sets uid, creationTimestamp and a generated name. */

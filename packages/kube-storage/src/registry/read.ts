@@ -9,8 +9,8 @@ import type { RestGetOptions, RestList, RestListOptions } from "../rest/interfac
 import type { AttributesOf, ListOptions, Watch } from "../storage/interface.ts";
 import { interpretStorageError } from "../storage/interpret-error.ts";
 import type { StoredObject } from "../storage/stored-object.ts";
-import { keyOf, keyRootOf } from "./keys.ts";
 import type { ResourceSpec } from "./resource-spec.ts";
+import { keyOf, keyRootOf } from "./resource-spec.ts";
 import type { StoreContext } from "./store-context.ts";
 
 /** Gets one object. Throws ApiError. */

@@ -1,7 +1,16 @@
-/** The declaration of a resource, from which its storage, registry store and endpoints are made. */
+/**
+ * The declaration of a resource, from which its storage, registry store and endpoints are made, and
+ * the keys of its objects (apiserver: registry/generic/registry/store.go, NamespaceKeyFunc):
+ *
+ *     /configmaps/default/app      namespaced
+ *     /namespaces/default          not namespaced
+ */
+
+import { quoteText as goQuote } from "@quorate/proto";
 import type { GroupVersionKind } from "../meta/kinds.ts";
-import type { NameRule } from "../meta/names.ts";
+import { isPathSegmentName, type NameRule } from "../meta/names.ts";
 import type { KubeObject } from "../meta/object.ts";
+import { badRequest } from "../meta/status.ts";
 import type { RestStorage, TableConvertor } from "../rest/interfaces.ts";
 import type { ObjectSchema } from "../schema/schema.ts";
 import type { ObjectCodec } from "../storage/codec.ts";
@@ -108,4 +117,21 @@ export function builtinSpec(
       return source.schema;
     },
   };
+}
+
+/** The prefix of all keys of the resource in a namespace; "" for all namespaces. */
+export function keyRootOf(spec: ResourceSpec, namespace: string): string {
+  const root = `/${spec.storagePrefix}/`;
+  return spec.namespaced && namespace !== "" ? `${root}${namespace}/` : root;
+}
+
+/** The key of one object. Throws ApiError 400 for a name that cannot be part of a key. */
+export function keyOf(spec: ResourceSpec, namespace: string, name: string): string {
+  if (spec.namespaced && namespace === "") throw badRequest("Namespace parameter required.");
+  if (name === "") throw badRequest("Name parameter required.");
+  const texts = isPathSegmentName(name);
+  if (texts.length > 0) {
+    throw badRequest(`Name parameter invalid: ${goQuote(name)}: ${texts.join(";")}`);
+  }
+  return keyRootOf(spec, namespace) + name;
 }

@@ -25,7 +25,7 @@ import { interpretStorageError } from "../storage/interpret-error.ts";
 import { beforeCreate, withSystemFields } from "./create.ts";
 import { RequestWriter } from "./dry-run.ts";
 import { keepManagedTimes } from "./keep-times.ts";
-import { keyOf } from "./keys.ts";
+import { keyOf } from "./resource-spec.ts";
 import type { StoreContext } from "./store-context.ts";
 
 /** The text of an update with an old resourceVersion (Kubernetes: OptimisticLockErrorMsg). */

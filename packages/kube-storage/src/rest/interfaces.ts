@@ -5,7 +5,7 @@
  */
 
 import type { KubeObject } from "../meta/object.ts";
-import type { FieldError, Status } from "../meta/status.ts";
+import type { Status } from "../meta/status.ts";
 import type { Preconditions, SelectionPredicate, Watch } from "../storage/interface.ts";
 import type { StoredObject } from "../storage/stored-object.ts";
 import type { RequestContext } from "./context.ts";
@@ -151,6 +151,3 @@ export interface TableConvertor {
 export type RestStorage = Partial<
   Getter & Lister & Watcher & Creater & NamedCreater & Updater & GracefulDeleter & CollectionDeleter
 >;
-
-/** Rules that a kind adds to an object; see registry/strategy.ts. */
-export type FieldErrors = readonly FieldError[];

@@ -14,7 +14,6 @@ import type { KubeObject } from "../meta/object.ts";
 import { throwIfAborted, unlessAborted } from "./abandoned.ts";
 import { type ClusterClient, ClusterError, type ClusterRecord } from "./cluster-client.ts";
 import type { ObjectCodec, ValueTransformer } from "./codec.ts";
-import { DecodedObjects } from "./decoded-objects.ts";
 import {
   keyExists,
   keyNotFound,
@@ -24,7 +23,13 @@ import {
   unreachable,
 } from "./errors.ts";
 import { listPages } from "./etcd-list.ts";
-import { EtcdValues, endOfKey, endOfPrefix } from "./etcd-values.ts";
+import {
+  DecodedObjects,
+  EtcdValues,
+  endOfKey,
+  endOfPrefix,
+  objectVersioner,
+} from "./etcd-values.ts";
 import { EtcdWatch } from "./etcd-watch.ts";
 import type {
   AttributesOf,
@@ -46,7 +51,6 @@ import type { LeaseManager } from "./lease-manager.ts";
 import { minimumRevision } from "./list-options.ts";
 import { failedPrecondition } from "./preconditions.ts";
 import type { StoredObject } from "./stored-object.ts";
-import { objectVersioner } from "./versioner.ts";
 
 /** Each further attempt means that another writer succeeded in between. */
 const MAX_ATTEMPTS = 1000;

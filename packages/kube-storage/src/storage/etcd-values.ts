@@ -1,15 +1,19 @@
-/** Values of the cluster as objects and back: encryption, encoding, and sizes for statistics. */
+/**
+ * Values of the cluster as objects and back: encryption, encoding, revisions as Kubernetes shows
+ * them, and sizes for statistics. A parsed object takes several times the memory of its text, and
+ * most stored objects are read rarely, so only the latest ones keep their parsed form.
+ */
 import { equals, fromUtf8, toUtf8, utf8Length } from "@quorate/proto";
 import type { KubeObject } from "../meta/object.ts";
+import { badRequest } from "../meta/status.ts";
 import type { ClusterRecord } from "./cluster-client.ts";
 import type { ObjectCodec, ValueTransformer } from "./codec.ts";
-import type { DecodedObjects, Droppable } from "./decoded-objects.ts";
 import { corruptObject, internalStorageError, textOf } from "./errors.ts";
+import type { Versioner } from "./interface.ts";
 import type { StoredObject } from "./stored-object.ts";
-import { objectVersioner } from "./versioner.ts";
 
 /** A record as read. */
-export interface ReadValue {
+interface ReadValue {
   /** Decrypted, and a copy. */
   readonly data: Uint8Array;
   readonly stale: boolean;
@@ -228,3 +232,103 @@ export class VersionedObject implements StoredObject, Droppable {
     this.#object = undefined;
   }
 }
+
+/** No revision of this program is as large, so all larger ones are equal. */
+const LARGEST: number = Number.MAX_SAFE_INTEGER - 1;
+
+const TOO_LARGE = "value out of range";
+const NO_NUMBER = "invalid syntax";
+
+/** A decimal text as a number; a text of what is wrong with it, in Go's words, otherwise. */
+function parsed(text: string): number | string {
+  const quoted = JSON.stringify(text);
+  if (!/^[0-9]{1,40}$/.test(text)) return `strconv.ParseUint: parsing ${quoted}: ${NO_NUMBER}`;
+  if (BigInt(text) >= 2n ** 64n) return `strconv.ParseUint: parsing ${quoted}: ${TOO_LARGE}`;
+  return Math.min(Number(text), LARGEST);
+}
+
+/** The one Versioner: an object's revision is its metadata.resourceVersion. */
+export const objectVersioner: Versioner = {
+  withResourceVersion(object, revision) {
+    const { resourceVersion: _, ...rest } = object.metadata ?? {};
+    const metadata = revision === 0 ? rest : { ...rest, resourceVersion: String(revision) };
+    return { ...object, metadata };
+  },
+
+  resourceVersionOf(object: KubeObject) {
+    const text = object.metadata?.resourceVersion ?? "";
+    if (text === "") return 0;
+    const value = parsed(text);
+    if (typeof value === "string") throw badRequest(value);
+    return value;
+  },
+
+  parse(resourceVersion) {
+    if (resourceVersion === "" || resourceVersion === "0") return 0;
+    const value = parsed(resourceVersion);
+    if (typeof value === "string")
+      throw badRequest(
+        `invalid resource version: resourceVersion: Invalid value: ${JSON.stringify(resourceVersion)}: ${value}`,
+      );
+    return value;
+  },
+};
+
+/** Something that can drop a form that it can make again. */
+interface Droppable {
+  dropDecoded(): void;
+}
+
+/**
+ * Encoded bytes of the objects that keep their parsed form. With less, a large object that is being
+ * written and one other drop each other's, and each step of the write parses again.
+ */
+const MAX_DECODED_BYTES: number = 1 << 20;
+
+/** A queue of objects with parsed forms, bounded in bytes. One serves all storages of a server. */
+export class DecodedObjects {
+  readonly #maxBytes: number;
+  /** A ring in the order of arrival; `#first` is the oldest. */
+  readonly #queue: { item: Droppable; bytes: number }[] = [];
+  #first = 0;
+  #bytes = 0;
+
+  /** @param maxBytes of the encoded forms */
+  constructor(maxBytes = MAX_DECODED_BYTES) {
+    this.#maxBytes = maxBytes;
+  }
+
+  /** Bytes of the encoded forms of all objects that keep their parsed one. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** `item` has a parsed form now. The oldest ones drop theirs, so that the sum fits. */
+  add(item: Droppable, bytes: number): void {
+    this.#queue.push({ item, bytes });
+    this.#bytes += bytes;
+    // The latest stays in any case: its caller works with it.
+    while (this.#bytes > this.#maxBytes && this.#first < this.#queue.length - 1) {
+      const oldest = this.#queue[this.#first++];
+      this.#bytes -= oldest.bytes;
+      oldest.item.dropDecoded();
+    }
+    if (this.#first > 1024 && this.#first * 2 > this.#queue.length) {
+      this.#queue.splice(0, this.#first);
+      this.#first = 0;
+    }
+  }
+}
+
+/** All encrypted values begin with this; protobuf does with "k8s\0", and JSON with "{". */
+const encryptedPrefix = fromUtf8("k8s:enc:");
+
+/** Refuses encrypted values, so that another provider is tried. */
+export const identityTransformer: ValueTransformer = {
+  toStorage: (_key, value) => value,
+  fromStorage(_key, value) {
+    if (equals(value.subarray(0, encryptedPrefix.length), encryptedPrefix))
+      throw new Error("identity transformer tried to read encrypted data");
+    return { value, stale: false };
+  },
+};

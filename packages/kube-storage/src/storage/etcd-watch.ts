@@ -23,11 +23,10 @@ import {
 } from "./cluster-client.ts";
 import { StorageError, textOf, tooLarge } from "./errors.ts";
 import { listPages } from "./etcd-list.ts";
-import { type EtcdValues, endOfPrefix } from "./etcd-values.ts";
+import { type EtcdValues, endOfPrefix, objectVersioner } from "./etcd-values.ts";
 import type { AttributesOf, ListOptions, Watch, WatchEvent, WatchListener } from "./interface.ts";
 import { interpretStorageError } from "./interpret-error.ts";
 import { objectMatches, selectsAll } from "./predicate.ts";
-import { objectVersioner } from "./versioner.ts";
 
 /** Present objects are read in pages of this size. */
 const INITIAL_PAGE = 1000;

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SeededRandom } from "@quorate/host";
+import type { SortedView } from "../../src/cacher/sorted-tree.ts";
 import { SortedTree } from "../../src/cacher/sorted-tree.ts";
-import type { SortedView } from "../../src/cacher/sorted-view.ts";
 
 interface Item {
   readonly key: string;

@@ -2,10 +2,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "@quorate/host/testing";
-import { FRESH_TIMEOUT_MS, Freshness, MAX_FRESH_WAITERS } from "../../src/cacher/freshness.ts";
 import { ProgressRequester } from "../../src/cacher/progress-requester.ts";
 import { MAX_READY_WAITERS, READY_WAIT_MS, Readiness } from "../../src/cacher/readiness.ts";
 import { RevisionReader } from "../../src/cacher/revision-reader.ts";
+import { FRESH_TIMEOUT_MS, Freshness, MAX_FRESH_WAITERS } from "../../src/cacher/watch-cache.ts";
 import { ApiError } from "../../src/meta/status.ts";
 
 /** What a promise has come to, without waiting for it. */

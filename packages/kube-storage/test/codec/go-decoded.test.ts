@@ -8,8 +8,7 @@ import { readFileSync } from "node:fs";
 import { describe, it } from "node:test";
 import { gunzipSync } from "node:zlib";
 import { kindSource } from "../../src/codec/builtin-kind.ts";
-import { parseJson } from "../../src/codec/json-parser.ts";
-import { statedKind } from "../../src/codec/kind-of.ts";
+import { parseJson, statedKind } from "../../src/codec/json-parser.ts";
 
 interface Decoded {
   readonly group: string;

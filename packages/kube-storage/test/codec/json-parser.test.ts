@@ -6,8 +6,8 @@ import {
   JsonParser,
   JsonSyntaxError,
   parseJson,
+  statedKind,
 } from "../../src/codec/json-parser.ts";
-import { statedKind } from "../../src/codec/kind-of.ts";
 import { MAX_DUPLICATE_FIELDS, MAX_JSON_DEPTH } from "../../src/codec/limits.ts";
 
 describe("the JSON parser", () => {

@@ -81,10 +81,10 @@ export class LogMarks {
     if (lastMark === undefined || this.#totalBytes - lastMark.totalBytes >= byteMarkEveryBytes) {
       this.#byteMarks.push({ index, totalBytes: this.#totalBytes });
     }
-    if (this.#marking || this.#parts.receiver.isExpecting) return;
+    if (this.#marking) return;
     const tooMany = index - this.#lastMarkIndex >= this.#limits.snapshotCount;
     const tooLarge = this.#totalBytes - this.#bytesAtLastMark >= this.#limits.maxLogBytes;
-    if (!tooMany && !tooLarge) return;
+    if ((!tooMany && !tooLarge) || this.#parts.receiver.isExpecting) return;
     this.#marking = true;
     this.#marked = this.#mark().then(() => {
       this.#marking = false;

@@ -3,17 +3,17 @@
  * short for this member, or because this one has requested it.
  */
 import type { Clock, Disk, KeyspaceOpener, Logger } from "@quorate/host";
-import { idToHex } from "@quorate/proto";
+import { idToHex, type raftpb } from "@quorate/proto";
 import type { Raft } from "@quorate/raft";
 import { dropIncoming, receiveSnapshot } from "@quorate/store";
 import type { SnapshotStream } from "@quorate/transport";
 import type { MemberConfig } from "../config/member-config.ts";
-import type { PeerMessages } from "../loop/peer-messages.ts";
 import type { MemberMetrics } from "../metrics/member-metrics.ts";
 
 export interface SnapshotReceiverParts {
   readonly raft: Pick<Raft, "appliedIndex">;
-  readonly messages: Pick<PeerMessages, "step">;
+  /** Where the message of a snapshot goes on to Raft. */
+  readonly messages: { step(messages: readonly raftpb.Message[]): void };
   readonly clock: Clock;
   readonly disk: Disk;
   readonly keyspaces: KeyspaceOpener;

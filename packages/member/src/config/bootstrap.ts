@@ -3,16 +3,12 @@
  * member, under the URLs it advertises?
  */
 import { quoteText } from "@quorate/proto";
-import { ConfigError } from "./errors.ts";
+import { contradiction } from "./contradiction.ts";
 import type { MemberConfig } from "./member-config.ts";
 import { initialClusterText, type MemberUrl, sameUrl, urlsText } from "./url.ts";
 
 /** Finds a host's address; rejects if there is none. */
 export type ResolveHost = (host: string) => Promise<string>;
-
-function contradiction(message: string): never {
-  throw new ConfigError("Contradiction", message);
-}
 
 function localUrls(config: MemberConfig): readonly MemberUrl[] {
   const urls = config.initialCluster.get(config.name);

@@ -145,11 +145,6 @@ function textOf(hash: Uint8Array): string {
   return String.fromCharCode(...hash);
 }
 
-/** The stored form of a hash. */
-export function storedHash(hash: string): Uint8Array {
-  return fromUtf8(hash);
-}
-
 /** Passwords that are kept; beyond, the one that was checked longest ago is forgotten. */
 export const MAX_SHOWN_PASSWORDS = 1024;
 /** A password is checked by its hash again so long after it was checked so last. */

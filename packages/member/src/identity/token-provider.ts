@@ -1,7 +1,6 @@
 /** What a token is, behind --auth-token: how it is made, and how a caller is recognised by it. */
 
 import type { Clock } from "@quorate/host";
-import { type EtcdError, errorOf } from "@quorate/proto";
 import type { Raft } from "@quorate/raft";
 import type { Reads } from "../loop/reads.ts";
 import { indexOfToken, SimpleTokens, simpleTokenPrefix } from "./simple-tokens.ts";
@@ -77,9 +76,4 @@ export function simpleProvider(deps: SimpleProviderDeps, ttlSeconds: number): To
       return tokens.size;
     },
   };
-}
-
-/** The error of a token that is not accepted. */
-export function invalidToken(): EtcdError {
-  return errorOf("InvalidAuthToken");
 }

@@ -23,9 +23,26 @@ export interface Reader extends Refusable {
   granted(): void;
 }
 
+/** One that waits with a promise, which hands things over by itself. */
+class PromiseProposer<T> implements Proposer {
+  readonly #result: PromiseWithResolvers<T>;
+
+  constructor(result: PromiseWithResolvers<T>) {
+    this.#result = result;
+  }
+
+  applied(result: AppliedEntry): void {
+    this.#result.resolve(result as T);
+  }
+
+  refused(error: Error): void {
+    this.#result.reject(error);
+  }
+}
+
 /** A proposer of a promise. */
-export function proposerOf<T>({ resolve, reject }: PromiseWithResolvers<T>): Proposer {
-  return { applied: (result) => resolve(result as T), refused: reject };
+export function proposerOf<T>(result: PromiseWithResolvers<T>): Proposer {
+  return new PromiseProposer(result);
 }
 
 const NOW = Promise.resolve();
@@ -36,7 +53,8 @@ export class Deliveries {
   #results: (AppliedEntry | Error | undefined)[] = [];
 
   applied(proposer: Proposer, result: AppliedEntry): void {
-    this.#add(proposer, result);
+    if (proposer instanceof PromiseProposer) proposer.applied(result);
+    else this.#add(proposer, result);
   }
 
   granted(readers: readonly Reader[]): void {
@@ -44,7 +62,8 @@ export class Deliveries {
   }
 
   refused(one: Refusable, error: Error): void {
-    this.#add(one, error);
+    if (one instanceof PromiseProposer) one.refused(error);
+    else this.#add(one, error);
   }
 
   #add(one: Refusable | readonly Reader[], result: AppliedEntry | Error | undefined): void {

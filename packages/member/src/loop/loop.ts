@@ -20,7 +20,6 @@ import type { Raft, Ready } from "@quorate/raft";
 import type { Transport } from "@quorate/transport";
 import type { Wal } from "@quorate/wal";
 import type { Applier } from "../apply/applier.ts";
-import { LastVoter } from "../apply/last-voter.ts";
 import type { SnapshotInstall } from "../apply/snapshot-install.ts";
 import type { SnapshotSender } from "../apply/snapshot-sender.ts";
 import type { LeaseKeeper } from "../lease/keeper.ts";
@@ -35,6 +34,7 @@ import type { Proposals } from "./proposals.ts";
 import type { Reads } from "./reads.ts";
 import type { Timeouts } from "./timeouts.ts";
 import type { UnwrittenCommit } from "./unwritten-commit.ts";
+import { LastVoter } from "./unwritten-commit.ts";
 
 /**
  * A single entry is synced by a blocking call if the last sync took no longer than this: with

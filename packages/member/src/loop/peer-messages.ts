@@ -3,7 +3,7 @@
  * checked before Raft sees it, and what Raft refuses is counted and logged here. No message of a
  * member, whatever it holds, ends this one.
  *
- *     transport -> received() -> admit -> Raft.step() -> refuse(), where it has a reason
+ *     transport -> PeerPort -> received -> admit -> Raft.step -> refuse, where it has a reason
  */
 import type { Clock, Logger } from "@quorate/host";
 import type { Counter, Family } from "@quorate/metrics";
@@ -15,9 +15,19 @@ import {
   InvalidRequestError,
   type RequestLimits,
 } from "@quorate/store";
-import { RareLog } from "@quorate/transport";
-import type { Departure } from "../membership/index.ts";
+import {
+  type AskMembers,
+  type PeerCall,
+  RareLog,
+  type SnapshotStream,
+  type TransportListener,
+} from "@quorate/transport";
+import type { SentSnapshots } from "../apply/sent-snapshots.ts";
+import type { SnapshotReceiver } from "../apply/snapshot-receiver.ts";
+import type { MemberConfig } from "../config/member-config.ts";
+import { askMembers, type Departure, type LinkQuestions } from "../membership/index.ts";
 import { checkedUrls } from "../membership/member-urls.ts";
+import type { StoreRef } from "../reads/store-ref.ts";
 import type { Lifetime } from "./lifetime.ts";
 import { MAX_WAITING_PROPOSALS } from "./limits.ts";
 import type { LoopTurns } from "./loop-turns.ts";
@@ -29,7 +39,7 @@ const { EntryConfChange, EntryNormal } = raftpb.EntryType;
 const PROPOSER_SHIFT = 48n;
 const PROPOSER_MASK = 0xffffn;
 
-export interface PeerMessagesParts {
+interface PeerMessagesParts {
   readonly memberId: bigint;
   readonly limits: RequestLimits;
   readonly raft: Raft;
@@ -157,4 +167,49 @@ export class PeerMessages {
 
 function isKnown(type: number): boolean {
   return Object.values<number>(raftpb.MessageType).includes(type);
+}
+
+interface PeerPortParts {
+  readonly clusterId: bigint;
+  readonly config: MemberConfig;
+  readonly raft: Raft;
+  readonly turns: LoopTurns;
+  readonly store: StoreRef;
+  readonly messages: PeerMessages;
+  readonly receiver: SnapshotReceiver;
+  readonly sent: SentSnapshots;
+  readonly departure: Departure;
+  readonly call: PeerCall;
+  readonly logger: Logger;
+}
+
+/** This member's side of its transport: what its peers send, and what the links to them ask. */
+export class PeerPort implements TransportListener, LinkQuestions {
+  readonly #parts: PeerPortParts;
+
+  constructor(parts: PeerPortParts) {
+    this.#parts = parts;
+  }
+
+  // Properties, not methods: a transport takes them one by one.
+
+  readonly received = (messages: readonly raftpb.Message[]): void =>
+    this.#parts.messages.received(messages);
+
+  readonly snapshotReceived = (stream: SnapshotStream): Promise<void> =>
+    this.#parts.receiver.receive(stream);
+
+  readonly unreachable = (id: bigint): void => {
+    this.#parts.raft.reportUnreachable(id);
+    this.#parts.turns.wake();
+  };
+
+  readonly snapshotSent = (id: bigint, taken: boolean): void => this.#parts.sent.ended(id, taken);
+
+  readonly isRemoved = (id: bigint): boolean => this.#parts.store.current.membership.isRemoved(id);
+
+  readonly selfRemoved = (): void => this.#parts.departure.known();
+
+  readonly askMembers: AskMembers = (peerUrls, reported) =>
+    askMembers(this.#parts, peerUrls, reported);
 }

@@ -109,7 +109,7 @@ export class Proposals {
 
   /**
    * Takes a request of the member's own through Raft.
-   * @returns a promise as of EntryPoints.propose
+   * @returns a promise as of Member.propose
    */
   propose<K extends RequestKind>(kind: K, request: Uint8Array): Promise<Applied<K>> {
     const { requestLimits } = this.#options;

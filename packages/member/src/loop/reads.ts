@@ -25,7 +25,7 @@ interface Waiting {
   readonly deadlineMs: number;
   readonly readers: Reader[];
   /** What those share that wait with a promise. */
-  promise: Promise<void> | undefined;
+  shared: PromiseWithResolvers<void> | undefined;
   count: number;
 }
 
@@ -93,10 +93,8 @@ export class Reads {
     const refusal = this.#refusal();
     if (refusal !== undefined) return Promise.reject(refusal);
     const waiting = this.#join();
-    waiting.promise ??= new Promise((granted, refused) =>
-      waiting.readers.push({ granted, refused }),
-    );
-    return waiting.promise;
+    waiting.shared ??= Promise.withResolvers();
+    return waiting.shared.promise;
   }
 
   /** As `wait`, for a reader that is told. */
@@ -121,7 +119,7 @@ export class Reads {
   #begin(): Waiting {
     this.#turns.wake();
     const deadlineMs = this.#clock.monotonicMs() + this.#limits.timeoutMs;
-    return { deadlineMs, readers: [], promise: undefined, count: 0 };
+    return { deadlineMs, readers: [], shared: undefined, count: 0 };
   }
 
   get waitingCount(): number {
@@ -163,7 +161,9 @@ export class Reads {
       if (round.index === undefined || round.index > appliedIndex) continue;
       this.#rounds.delete(number);
       this.#waitingCount -= round.waiting.count;
-      this.#deliveries.granted(round.waiting.readers);
+      const { readers, shared } = round.waiting;
+      if (readers.length > 0) this.#deliveries.granted(readers);
+      shared?.resolve();
     }
   }
 
@@ -207,9 +207,10 @@ export class Reads {
     this.#rounds.clear();
   }
 
-  #fail({ count, readers }: Waiting, error: Error): void {
+  #fail({ count, readers, shared }: Waiting, error: Error): void {
     this.#waitingCount -= count;
     this.failed += count;
+    shared?.reject(error);
     for (const reader of readers) this.#deliveries.refused(reader, error);
   }
 }

@@ -9,7 +9,7 @@
  *     the removal left one voter     that voter may need this member's vote, and there is no other
  *                                    voter: the member stays until the voter is known to have
  *                                    committed the removal, also over restarts. The voter has
- *                                    that on its disk before it says so (apply/last-voter.ts)
+ *                                    that on its disk before it says so (loop/unwritten-commit.ts)
  *     a peer says so, and it has not applied it    it ends at once: no peer will send to it
  */
 import type { Clock, Logger, Timer } from "@quorate/host";

@@ -15,16 +15,12 @@ export interface StoreFollower {
 }
 
 export class StoreRef {
-  #current: Store;
+  /** The store in use. Not to be kept beyond the present turn of the event loop. */
+  current: Store;
   readonly #followers: StoreFollower[] = [];
 
   constructor(store: Store) {
-    this.#current = store;
-  }
-
-  /** The store in use. Not to be kept beyond the present turn of the event loop. */
-  get current(): Store {
-    return this.#current;
+    this.current = store;
   }
 
   /** Adds a follower; it is expected to be attached to the store in use already. */
@@ -39,7 +35,7 @@ export class StoreRef {
 
   /** Puts another store in use. */
   attach(store: Store): void {
-    this.#current = store;
+    this.current = store;
     for (const follower of this.#followers) follower.attach?.(store);
   }
 }

@@ -1,9 +1,21 @@
 /**
- * A change as watchers get it. Its bytes are made when the first watcher wants them and shared by
- * all that follow, in whatever response they leave: what is kept is the whole field of
- * WatchResponse, tag and length before the mvccpb.Event.
+ * A change as watchers get it, and the responses that changes leave in. The bytes of a change are
+ * made when the first watcher wants them and shared by all that follow, in whatever response they
+ * leave: what is kept is the whole field of WatchResponse, tag and length before the mvccpb.Event.
+ * The other fields of a response are pieces that responses share too.
  */
-import { alloc, fromLatin1, KeyValue, putVarint, varintSize } from "@quorate/proto";
+import {
+  alloc,
+  EMPTY,
+  fromLatin1,
+  KeyValue,
+  putVarint,
+  type ResponseHeader,
+  varintSize,
+  type WatchId,
+  WatchResponse,
+  Writer,
+} from "@quorate/proto";
 import type { CommonMessage } from "@quorate/rpc";
 import type { Change } from "@quorate/store";
 import type { WatchLimits } from "./limits.ts";
@@ -120,11 +132,9 @@ export class EventList {
   /** Undefined until it is asked for twice, null if the events take several responses. */
   #joined: Uint8Array | null | undefined = undefined;
   #wasAskedFor = false;
-  /** Null if the events take several responses. */
-  #common: CommonMessage | null | undefined = undefined;
-  #commonWithPrev: CommonMessage | null | undefined = undefined;
-  #sizeBytes: number | undefined = undefined;
-  #sizeBytesWithPrev: number | undefined = undefined;
+  /** With and without the pairs before the events. */
+  #plain: EncodedList | undefined = undefined;
+  #withPrev: EncodedList | undefined = undefined;
 
   constructor(before: EventList | undefined, event: WatchEvent) {
     this.before = before;
@@ -152,13 +162,12 @@ export class EventList {
 
   /** Bytes of all events, encoded as `common` does. */
   sizeBytes(prevKv: PrevKv | undefined): number {
-    const kept = prevKv === undefined ? this.#sizeBytes : this.#sizeBytesWithPrev;
-    if (kept !== undefined) return kept;
-    let sizeBytes = 0;
-    for (const event of this.events) sizeBytes += bytesOf(event, prevKv).length;
-    if (prevKv === undefined) this.#sizeBytes = sizeBytes;
-    else this.#sizeBytesWithPrev = sizeBytes;
-    return sizeBytes;
+    const encoded = this.#encoded(prevKv);
+    if (encoded.sizeBytes === undefined) {
+      encoded.sizeBytes = 0;
+      for (const event of this.events) encoded.sizeBytes += bytesOf(event, prevKv).length;
+    }
+    return encoded.sizeBytes;
   }
 
   /**
@@ -182,20 +191,31 @@ export class EventList {
     prevKv: PrevKv | undefined,
     limits: WatchLimits,
   ): CommonMessage | undefined {
-    const kept = prevKv === undefined ? this.#common : this.#commonWithPrev;
-    if (kept === null) return undefined;
-    if (kept?.before === header) return kept;
+    const encoded = this.#encoded(prevKv);
+    if (encoded.common === null) return undefined;
+    if (encoded.common?.before === header) return encoded.common;
     const { events } = this;
     const after = events.map((event) => bytesOf(event, prevKv));
     const sizeBytes = sizeOfOne(events, after, limits);
-    const made =
+    encoded.common =
       sizeBytes === undefined
         ? null
         : { before: header, after, sizeBytes: header.length + sizeBytes };
-    if (prevKv === undefined) this.#common = made;
-    else this.#commonWithPrev = made;
-    return made ?? undefined;
+    return encoded.common ?? undefined;
   }
+
+  #encoded(prevKv: PrevKv | undefined): EncodedList {
+    if (prevKv === undefined) return (this.#plain ??= new EncodedList());
+    return (this.#withPrev ??= new EncodedList());
+  }
+}
+
+/** The events of a list in one of their two encodings, as far as somebody has asked. */
+class EncodedList {
+  /** The sum of their sizes. */
+  sizeBytes: number | undefined = undefined;
+  /** What their responses have in common; null if they take several. */
+  common: CommonMessage | null | undefined = undefined;
 }
 
 /**
@@ -247,4 +267,68 @@ export class EventLists {
   clear(): void {
     this.#latest = undefined;
   }
+}
+
+const WATCH_ID_TAG = 16;
+const FRAGMENT_FIELD = new Uint8Array([0x38, 1]);
+
+/** Ids of most watches are small: their fields are made once. */
+const KEPT_IDS = 1024;
+const idFields: Uint8Array[] = [EMPTY];
+const writer = new Writer();
+
+/** The field watch_id. */
+export function idField(id: WatchId): Uint8Array {
+  const kept = idFields[id as number];
+  if (kept !== undefined) return kept;
+  writer.reset();
+  writer.uint32(WATCH_ID_TAG);
+  writer.int64Wide(id);
+  const made = writer.finish().slice();
+  if (typeof id === "number" && id > 0 && id < KEPT_IDS) idFields[id] = made;
+  return made;
+}
+
+/** The field header. */
+export function headerField(header: ResponseHeader): Uint8Array {
+  return WatchResponse.encode({ header });
+}
+
+/** One response. */
+export function responsePieces(
+  header: Uint8Array,
+  id: Uint8Array,
+  events: readonly Uint8Array[],
+  more = false,
+): Uint8Array[] {
+  return more ? [header, id, FRAGMENT_FIELD, ...events] : [header, id, ...events];
+}
+
+/**
+ * Cuts a response that has at least `maxBytes` into fragments below that, of one event at the least
+ * each (etcd: sendFragments). Each is given with whether more follow.
+ */
+export function fragments(
+  headBytes: number,
+  events: readonly Uint8Array[],
+  maxBytes: number,
+  send: (events: readonly Uint8Array[], more: boolean) => void,
+): void {
+  let size = headBytes;
+  for (const bytes of events) size += bytes.length;
+  if (size < maxBytes || events.length < 2) {
+    send(events, false);
+    return;
+  }
+  let start = 0;
+  let used = headBytes + FRAGMENT_FIELD.length;
+  for (let i = 0; i < events.length; i++) {
+    if (i > start && used + events[i].length >= maxBytes) {
+      send(events.slice(start, i), true);
+      start = i;
+      used = headBytes + FRAGMENT_FIELD.length;
+    }
+    used += events[i].length;
+  }
+  send(events.slice(start), false);
 }

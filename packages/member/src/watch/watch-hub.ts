@@ -10,8 +10,8 @@ import type { Steps } from "@quorate/store";
 import type { Lifetime } from "../loop/lifetime.ts";
 import { ChangeFeed } from "./change-feed.ts";
 import { ClientBudget } from "./client-budget.ts";
+import { headerField } from "./event.ts";
 import { WATCH_LIMITS, type WatchLimits } from "./limits.ts";
-import { headerField } from "./responses.ts";
 import { type StreamOwner, WatchStream } from "./watch-stream.ts";
 import type { StreamClient } from "./watcher.ts";
 

@@ -15,9 +15,17 @@ import {
 import type { Status, StreamCall } from "@quorate/rpc";
 import { type KeyRange, keyRange } from "@quorate/store";
 import type { ClientBudget } from "./client-budget.ts";
-import { bytesOf, type EventList, type EventLists, type PrevKv, type WatchEvent } from "./event.ts";
+import {
+  bytesOf,
+  type EventList,
+  type EventLists,
+  fragments,
+  idField,
+  type PrevKv,
+  responsePieces,
+  type WatchEvent,
+} from "./event.ts";
 import { WATCH_BYTES, WATCH_KEY_FACTOR, type WatchLimits } from "./limits.ts";
-import { fragments, idField, responsePieces } from "./responses.ts";
 import { checkPermission, mayTake, type StreamClient, Watcher } from "./watcher.ts";
 
 /** What a response and a queue cost beside events, and an event beside its bytes. */
@@ -115,10 +123,6 @@ export class WatchStream {
   /** Something waits for `flush`, and nothing that a pass has to read first. */
   get isTouched(): boolean {
     return this.#isTouched;
-  }
-
-  get parkedCount(): number {
-    return this.#parked.size;
   }
 
   /** Bytes that are queued or wait in the engine. */

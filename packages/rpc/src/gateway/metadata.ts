@@ -11,8 +11,8 @@ import type { HttpHead } from "@quorate/host";
 import { GrpcCode, toLatin1 } from "@quorate/proto";
 import { decodeBase64 } from "../grpc/base64.ts";
 import { FORWARDED_FOR } from "../http2/peer.ts";
+import { TIMEOUT_UNITS_MS } from "../messages.ts";
 import type { Status } from "../service.ts";
-import { TIMEOUT_UNITS_MS } from "../text.ts";
 
 const PREFIX = "grpc-metadata-";
 /** IANA's permanent request headers, as the gateway passes them on. */

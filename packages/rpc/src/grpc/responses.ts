@@ -3,16 +3,14 @@
  * written at once.
  */
 import { alloc, GrpcCode, writeU32BE } from "@quorate/proto";
-import { Indexing } from "../hpack/encoder.ts";
+import { constantFields, type FieldList, Indexing } from "../hpack/hpack.ts";
 import { Flag, FRAME_HEADER_BYTES, FrameType } from "../http2/constants.ts";
-import { constantFields, type FieldList } from "../http2/field-encoder.ts";
-import { putFrameHeader } from "../http2/frames.ts";
 import type { Output } from "../http2/output.ts";
+import { putFrameHeader } from "../http2/output.ts";
 import type { Sender } from "../http2/sender.ts";
 import type { Http2Stream, SendPiece } from "../http2/stream.ts";
-import { isPieceSource, joinMessage, PREFIX_BYTES } from "../messages.ts";
+import { encodeGrpcMessage, isPieceSource, joinMessage, PREFIX_BYTES } from "../messages.ts";
 import type { MessageBytes, Status, UnaryResponse } from "../service.ts";
-import { encodeGrpcMessage } from "../text.ts";
 
 const STATUS_200 = { name: ":status", value: "200" };
 const CONTENT_TYPE = { name: "content-type", value: "application/grpc", indexing: Indexing.Add };

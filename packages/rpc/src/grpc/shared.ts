@@ -3,8 +3,7 @@ import type { Clock, Logger } from "@quorate/host";
 import type { DeadlineQueue } from "../deadlines.ts";
 import type { HttpContext } from "../http/context.ts";
 import type { RpcObserver, ServiceTable } from "../service.ts";
-import type { Compressor } from "./compressor.ts";
-import type { Inflater } from "./inflater.ts";
+import type { Compressor, Inflater } from "./compression.ts";
 
 export interface GrpcLimits {
   /** Longest request message, compressed or not. */

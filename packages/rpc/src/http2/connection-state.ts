@@ -1,15 +1,14 @@
 /**
- * What the frame handlers of one connection share: its streams, budgets and sender, and every way
- * in which a stream or the whole connection ends. Methods that return a boolean return false once
- * the connection is ending, so that a handler can return their result.
+ * The base of a connection, on which the handlers of frames work: its streams, budgets and sender,
+ * and every way in which a stream or the whole connection ends. Methods that return a boolean
+ * return false once the connection is ending, so that a handler can return their result.
  */
 import type { ByteBudget } from "./byte-budget.ts";
 import { ErrorCode } from "./constants.ts";
 import type { EngineCounters } from "./counters.ts";
-import { writeGoAway, writeRstStream } from "./frames.ts";
 import type { HeaderBlock } from "./header-block.ts";
 import type { Http2Limits } from "./limits.ts";
-import { Output } from "./output.ts";
+import { Output, writeGoAway, writeRstStream } from "./output.ts";
 import { clientOf, type Peer } from "./peer.ts";
 import { Sender, type SenderOwner } from "./sender.ts";
 import type { Http2Shared } from "./shared.ts";
@@ -26,7 +25,8 @@ export interface ConnectionOwner {
   settled(): void;
 }
 
-export class ConnectionState implements SenderOwner {
+export abstract class ConnectionState implements SenderOwner {
+  readonly peer: Peer;
   readonly limits: Http2Limits;
   /** The server's, for all connections. */
   readonly counters: EngineCounters;
@@ -69,6 +69,7 @@ export class ConnectionState implements SenderOwner {
     this.limits = limits;
     this.counters = shared.counters;
     this.owner = owner;
+    this.peer = peer;
     this.nowMs = nowMs;
     this.#idleSinceMs = nowMs;
     this.out = new Output(shared.buffers);
@@ -94,13 +95,22 @@ export class ConnectionState implements SenderOwner {
     this.sender.nowMs = nowMs;
   }
 
-  /** Notifies the owner of new output, once. */
+  /** Number of open streams. */
+  get openStreams(): number {
+    return this.streams.size;
+  }
+
+  /**
+   * Notifies the owner of new output, once. To be called after using `sender` or `reset` outside of
+   * `receive`.
+   */
   touched(): void {
     if (this.#awake || (this.out.sizeBytes === 0 && !this.ending)) return;
     this.#awake = true;
     this.owner.wake();
   }
 
+  /** The bytes to send, in order; the owner's `wake` is called when there are more. */
   takeOutput(): Uint8Array[] {
     this.#awake = false;
     return this.out.take();
@@ -118,7 +128,7 @@ export class ConnectionState implements SenderOwner {
     this.remove(stream);
   }
 
-  /** Called by the sender: a frame with content was written. */
+  /** A frame with content was written, or the client consumed part of a request. */
   progressed(): void {
     this.keepAlive.sent = true;
     this.#abuse.progressed();

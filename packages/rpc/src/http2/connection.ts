@@ -6,14 +6,15 @@
  *   sweep (every second or so) -> timeouts                           |
  *   takeOutput <- Output <- Sender <---------------------------------+
  *
- * The frame handlers are header-frames.ts, data-frames.ts and control-frames.ts; they share
- * connection-state.ts. A rule that the client breaks ends its stream (RST_STREAM) or the connection
- * (GOAWAY; then `ending` is true, and the owner closes the socket when the output has been sent).
+ * DATA is taken here, with the flow control of the receiving side (section 6.9); the handlers of
+ * other frames are header-frames.ts and control-frames.ts, which see the base, connection-state.ts.
+ * A rule that the client breaks ends its stream (RST_STREAM) or the connection (GOAWAY; then
+ * `ending` is true, and the owner closes the socket when the output has been sent).
  */
-import type { ByteBudget } from "./byte-budget.ts";
 import { type ConnectionOwner, ConnectionState } from "./connection-state.ts";
 import {
   DEFAULT_MAX_FRAME_BYTES,
+  DEFAULT_WINDOW_BYTES,
   ErrorCode,
   Flag,
   FrameType,
@@ -30,14 +31,16 @@ import {
   onSettings,
   onWindowUpdate,
 } from "./control-frames.ts";
-import type { EngineCounters } from "./counters.ts";
-import { DataFrames } from "./data-frames.ts";
 import { type FrameHandler, FrameSplitter } from "./frame-splitter.ts";
-import { writeGoAway, writePing, writeSettings } from "./frames.ts";
 import { HeaderFrames } from "./header-frames.ts";
-import type { Output } from "./output.ts";
+import {
+  writeGoAway,
+  writePing,
+  writeRstStream,
+  writeSettings,
+  writeWindowUpdate,
+} from "./output.ts";
 import type { Peer } from "./peer.ts";
-import type { Sender } from "./sender.ts";
 import type { Http2Shared } from "./shared.ts";
 import type { Http2Stream } from "./stream.ts";
 
@@ -60,17 +63,8 @@ export interface RequestAcceptor {
 /** The payload of a keep-alive PING. */
 const ALIVE_PING = new Uint8Array(8);
 
-export class Http2Connection implements FrameHandler {
-  readonly peer: Peer;
-  /** The server's, for all connections. */
-  readonly counters: EngineCounters;
-  readonly out: Output;
-  readonly sender: Sender;
-  /** Bytes of requests that are being received or processed. */
-  readonly held: ByteBudget;
-  readonly #state: ConnectionState;
+export class Http2Connection extends ConnectionState implements FrameHandler {
   readonly #headers: HeaderFrames;
-  readonly #data: DataFrames;
   readonly #splitter = new FrameSplitter(this);
   readonly #openedMs: number;
   /** How much of the preface has arrived, and whether the SETTINGS behind it have. */
@@ -79,6 +73,15 @@ export class Http2Connection implements FrameHandler {
   /** When the latest frame that did not arrive in one chunk began. */
   #partSinceMs = 0;
   #partsBegun = 0;
+  /**
+   * Of the request bytes that are held, those that services process: they become free without the
+   * client's doing.
+   */
+  #workingBytes = 0;
+  /** What the client may still send on the connection. */
+  #windowBytes: number;
+  /** What was received and not yet credited to the client. */
+  #uncreditedBytes = 0;
 
   /** @param nowMs the clock's monotonic milliseconds. */
   constructor(
@@ -88,71 +91,34 @@ export class Http2Connection implements FrameHandler {
     peer: Peer,
     nowMs: number,
   ) {
-    const state = new ConnectionState(shared, owner, peer, nowMs);
-    const { limits } = state;
-    this.#state = state;
-    this.counters = state.counters;
-    this.out = state.out;
-    this.sender = state.sender;
-    this.held = state.held;
-    this.peer = peer;
+    super(shared, owner, peer, nowMs);
+    const { limits } = this;
     this.#openedMs = nowMs;
     writeSettings(this.out, [
       [Setting.MaxConcurrentStreams, limits.maxConcurrentStreams],
       [Setting.InitialWindowSize, limits.streamWindowBytes],
       [Setting.MaxHeaderListSize, limits.maxHeaderListBytes],
     ]);
-    this.#headers = new HeaderFrames(state, {
+    this.#headers = new HeaderFrames(this, {
       accept: (stream, ended) => acceptor.accept(this, stream, ended),
       refuseTooLarge: (stream) => acceptor.refuseTooLarge(this, stream),
     });
-    this.#data = new DataFrames(state);
+    this.#windowBytes = Math.max(limits.connectionWindowBytes, DEFAULT_WINDOW_BYTES);
+    const more = this.#windowBytes - DEFAULT_WINDOW_BYTES;
+    if (more > 0) writeWindowUpdate(this.out, 0, more);
     this.touched();
-  }
-
-  /** Number of open streams. */
-  get openStreams(): number {
-    return this.#state.streams.size;
-  }
-
-  /** Calls that are still running although their stream was reset. */
-  get lingeringCalls(): number {
-    return this.#state.lingeringCalls;
-  }
-
-  set lingeringCalls(count: number) {
-    this.#state.lingeringCalls = count;
-  }
-
-  /**
-   * True once nothing more is read or begun: the owner sends the remaining output and closes the
-   * socket.
-   */
-  get ending(): boolean {
-    return this.#state.ending;
-  }
-
-  /** Monotonic milliseconds, as of the last `receive` or `sweep`. */
-  get nowMs(): number {
-    return this.#state.nowMs;
-  }
-
-  /** Since when no call has been open or running; undefined while one is. */
-  get idleSinceMs(): number | undefined {
-    return this.#state.idleSinceMs;
   }
 
   /** Takes bytes from the client; the chunk must not change any more. */
   receive(chunk: Uint8Array, nowMs: number): void {
-    const state = this.#state;
-    if (state.ending) return;
-    state.setNow(nowMs);
-    state.keepAlive.read(nowMs);
+    if (this.ending) return;
+    this.setNow(nowMs);
+    this.keepAlive.read(nowMs);
     let at = 0;
     while (this.#prefaceBytes < PREFACE.length) {
       if (at === chunk.length) return;
       if (chunk[at++] !== PREFACE.charCodeAt(this.#prefaceBytes++)) {
-        state.fail(ErrorCode.ProtocolError, "bad preface");
+        this.fail(ErrorCode.ProtocolError, "bad preface");
         return;
       }
     }
@@ -161,46 +127,32 @@ export class Http2Connection implements FrameHandler {
       this.#partsBegun = this.#splitter.partsBegun;
       this.#partSinceMs = nowMs;
     }
-    state.touched();
+    this.touched();
   }
 
   /** Enforces timeouts; to be called about once a second. */
   sweep(nowMs: number): void {
-    const state = this.#state;
-    if (state.ending) return;
-    state.setNow(nowMs);
-    const { limits, counters } = state;
+    if (this.ending) return;
+    this.setNow(nowMs);
+    const { limits, counters } = this;
     if (!this.#settled && nowMs - this.#openedMs >= limits.prefaceTimeoutMs) {
       counters.prefaceTimeouts++;
-      state.end(ErrorCode.ProtocolError, "no preface in time");
+      this.end(ErrorCode.ProtocolError, "no preface in time");
     } else if (nowMs - this.#incompleteSinceMs() >= limits.frameTimeoutMs) {
       counters.frameTimeouts++;
-      state.end(ErrorCode.ProtocolError, "a frame did not end in time");
+      this.end(ErrorCode.ProtocolError, "a frame did not end in time");
     } else if (this.sender.stalledMs(nowMs) >= limits.sendStallTimeoutMs) {
       counters.sendStalls++;
-      state.end(ErrorCode.EnhanceYourCalm, "responses are not read");
+      this.end(ErrorCode.EnhanceYourCalm, "responses are not read");
     } else if (
-      state.drainingMs !== undefined &&
-      !state.drained &&
-      nowMs - state.drainingMs >= limits.drainTimeoutMs
+      this.drainingMs !== undefined &&
+      !this.drained &&
+      nowMs - this.drainingMs >= limits.drainTimeoutMs
     ) {
-      state.finishDrain();
+      this.finishDrain();
     } else this.#sweepPings(nowMs);
-    if (state.streams.size === 0) this.out.shrink();
-    state.touched();
-  }
-
-  /** The bytes to send, in order; the owner's `wake` is called when there are more. */
-  takeOutput(): Uint8Array[] {
-    return this.#state.takeOutput();
-  }
-
-  /**
-   * Notifies the owner of new output, once. Call it after using `sender` or `reset` outside of
-   * `receive`.
-   */
-  touched(): void {
-    this.#state.touched();
+    if (this.streams.size === 0) this.out.shrink();
+    this.touched();
   }
 
   /**
@@ -208,51 +160,22 @@ export class Http2Connection implements FrameHandler {
    * 6.8).
    */
   drain(nowMs: number): void {
-    const state = this.#state;
-    if (state.ending || state.drainingMs !== undefined) return;
-    state.setNow(nowMs);
-    state.drainingMs = nowMs;
+    if (this.ending || this.drainingMs !== undefined) return;
+    this.setNow(nowMs);
+    this.drainingMs = nowMs;
     writeGoAway(this.out, MAX_STREAM_ID, ErrorCode.NoError, "");
     writePing(this.out, DRAIN_PING, 0, false);
-    state.touched();
+    this.touched();
   }
 
   /** Ends the connection because another client needs its slot. */
   shed(nowMs: number): void {
-    const state = this.#state;
-    if (state.ending) return;
-    state.setNow(nowMs);
+    if (this.ending) return;
+    this.setNow(nowMs);
     this.counters.shedConnections++;
-    if (state.streams.size === 0)
-      state.end(ErrorCode.NoError, "too many connections, and this one is idle");
-    else state.end(ErrorCode.EnhanceYourCalm, "too many connections of this client");
-  }
-
-  /** The socket is gone. */
-  lost(): void {
-    this.#state.lost();
-  }
-
-  /** Resets a stream with an error code, unless it has ended. Does not call its consumer. */
-  reset(stream: Http2Stream, code: number): void {
-    this.#state.reset(stream, code);
-  }
-
-  /** Body bytes of the stream were consumed: the client may send as many more. */
-  credit(stream: Http2Stream, sizeBytes: number): void {
-    this.#data.credit(stream, sizeBytes);
-  }
-
-  /**
-   * A service began, or with a negative size ended, to process a request that holds so many bytes.
-   */
-  working(sizeBytes: number): void {
-    this.#data.working(sizeBytes);
-  }
-
-  /** Counts as progress of the client: it consumed part of a request. */
-  progressed(): void {
-    this.#state.progressed();
+    if (this.streams.size === 0)
+      this.end(ErrorCode.NoError, "too many connections, and this one is idle");
+    else this.end(ErrorCode.EnhanceYourCalm, "too many connections of this client");
   }
 
   /** @internal Called by the splitter. */
@@ -264,62 +187,155 @@ export class Http2Connection implements FrameHandler {
     flags: number,
     streamId: number,
   ): boolean {
-    const state = this.#state;
-    if (state.block !== undefined && type !== FrameType.Continuation) {
-      return state.fail(ErrorCode.ProtocolError, "a header block is interrupted");
+    if (this.block !== undefined && type !== FrameType.Continuation) {
+      return this.fail(ErrorCode.ProtocolError, "a header block is interrupted");
     }
     if (!this.#settled) {
       if (type !== FrameType.Settings || (flags & Flag.Ack) !== 0)
-        return state.fail(ErrorCode.ProtocolError, "no SETTINGS behind the preface");
+        return this.fail(ErrorCode.ProtocolError, "no SETTINGS behind the preface");
       this.#settled = true;
-      state.owner.settled();
-      if (state.ending) return false;
+      this.owner.settled();
+      if (this.ending) return false;
     }
     switch (type) {
       case FrameType.Data:
-        return this.#data.data(bytes, start, length, flags, streamId);
+        return this.#data(bytes, start, length, flags, streamId);
       case FrameType.Headers:
         return this.#headers.headers(bytes, start, length, flags, streamId);
       case FrameType.Priority:
-        return onPriority(state, bytes, start, length, streamId);
+        return onPriority(this, bytes, start, length, streamId);
       case FrameType.RstStream:
-        return onRstStream(state, length, streamId);
+        return onRstStream(this, length, streamId);
       case FrameType.Settings:
-        return onSettings(state, bytes, start, length, flags, streamId);
+        return onSettings(this, bytes, start, length, flags, streamId);
       case FrameType.PushPromise:
-        return state.fail(ErrorCode.ProtocolError, "clients do not push");
+        return this.fail(ErrorCode.ProtocolError, "clients do not push");
       case FrameType.Ping:
-        return onPing(state, bytes, start, length, flags, streamId);
+        return onPing(this, bytes, start, length, flags, streamId);
       case FrameType.GoAway:
-        return onGoAway(state, length, streamId);
+        return onGoAway(this, length, streamId);
       case FrameType.WindowUpdate:
-        return onWindowUpdate(state, bytes, start, length, streamId);
+        return onWindowUpdate(this, bytes, start, length, streamId);
       case FrameType.Continuation:
         return this.#headers.continuation(bytes, start, length, flags, streamId);
       default:
         // Section 5.5: unknown types are ignored.
-        return state.idle(1);
+        return this.idle(1);
     }
   }
 
   /** @internal Called by the splitter. */
   frameTooLong(_length: number, _type: number, _streamId: number): void {
-    this.#state.fail(ErrorCode.FrameSizeError, `a frame is longer than ${DEFAULT_MAX_FRAME_BYTES}`);
+    this.fail(ErrorCode.FrameSizeError, `a frame is longer than ${DEFAULT_MAX_FRAME_BYTES}`);
+  }
+
+  /** DATA (section 6.1). */
+  #data(
+    bytes: Uint8Array,
+    start: number,
+    length: number,
+    flags: number,
+    streamId: number,
+  ): boolean {
+    if (this.streams.isIdle(streamId))
+      return this.fail(ErrorCode.ProtocolError, "DATA on an idle stream");
+    // All of the payload counts, padding too (section 6.9.1).
+    this.#windowBytes -= length;
+    if (this.#windowBytes < 0)
+      return this.fail(ErrorCode.FlowControlError, "more DATA than the connection's window allows");
+    this.#creditConnection(length);
+    let from = start;
+    let to = start + length;
+    if ((flags & Flag.Padded) !== 0) {
+      if (length === 0) return this.fail(ErrorCode.FrameSizeError, "padded DATA is empty");
+      from++;
+      to -= bytes[start];
+      if (to < from) return this.fail(ErrorCode.ProtocolError, "padding is longer than its frame");
+    }
+    const stream = this.streams.get(streamId);
+    if (stream === undefined) {
+      if (!this.streams.wasCut(streamId))
+        writeRstStream(this.out, streamId, ErrorCode.StreamClosed);
+      // DATA that was in flight when the server reset the stream is not the client's fault.
+      return this.idle(1);
+    }
+    return this.#body(stream, bytes, from, to, length, (flags & Flag.EndStream) !== 0);
+  }
+
+  /** Body bytes[from, to) of an open stream. @param length the whole payload, with padding */
+  #body(
+    stream: Http2Stream,
+    bytes: Uint8Array,
+    from: number,
+    to: number,
+    length: number,
+    end: boolean,
+  ): boolean {
+    if (stream.remoteEnded) return this.streamError(stream, ErrorCode.StreamClosed);
+    stream.receiveWindowBytes -= length;
+    if (stream.receiveWindowBytes < 0) return this.streamError(stream, ErrorCode.FlowControlError);
+    const size = to - from;
+    if (stream.bodyLeftBytes >= 0) {
+      stream.bodyLeftBytes -= size;
+      if (stream.bodyLeftBytes < 0 || (end && stream.bodyLeftBytes > 0)) {
+        return this.streamError(stream, ErrorCode.ProtocolError);
+      }
+    }
+    if (end) stream.remoteEnded = true;
+    else {
+      if (size === 0 && !this.idle(1)) return false;
+      if (size < length) this.credit(stream, length - size);
+    }
+    if (size > 0) stream.consumer.data(bytes, from, to);
+    if (end && !stream.closed) stream.consumer.ended();
+    return !this.ending;
+  }
+
+  /** Body bytes of the stream were consumed: the client may send as many more. */
+  credit(stream: Http2Stream, sizeBytes: number): void {
+    if (stream.remoteEnded || stream.closed) return;
+    stream.uncreditedBytes += sizeBytes;
+    if (stream.uncreditedBytes * 2 < this.limits.streamWindowBytes) return;
+    writeWindowUpdate(this.out, stream.id, stream.uncreditedBytes);
+    stream.receiveWindowBytes += stream.uncreditedBytes;
+    stream.uncreditedBytes = 0;
+  }
+
+  /**
+   * A service began, or with a negative size ended, to process a request that holds so many bytes.
+   */
+  working(sizeBytes: number): void {
+    this.#workingBytes += sizeBytes;
+    if (sizeBytes < 0 && !this.ending) this.#creditConnection(0);
+  }
+
+  /**
+   * Credits the connection's window as soon as bytes arrive, so that no stream blocks another; the
+   * budget `held` bounds the memory. The client waits only while that budget is more than half used
+   * and a service is processing a request: then there is something to wait for. Requests that are
+   * still arriving must not wait for each other.
+   */
+  #creditConnection(sizeBytes: number): void {
+    this.#uncreditedBytes += sizeBytes;
+    if (this.#uncreditedBytes * 2 < this.limits.connectionWindowBytes) return;
+    if (this.#workingBytes > 0 && this.held.isHigh) return;
+    writeWindowUpdate(this.out, 0, this.#uncreditedBytes);
+    this.#windowBytes += this.#uncreditedBytes;
+    this.#uncreditedBytes = 0;
   }
 
   #sweepPings(nowMs: number): void {
-    const due = this.#state.keepAlive.due(nowMs);
+    const due = this.keepAlive.due(nowMs);
     if (due === "ping") writePing(this.out, ALIVE_PING, 0, false);
     else if (due === "lost") {
       this.counters.keepAliveTimeouts++;
-      this.#state.end(ErrorCode.NoError, "no acknowledgement of a ping");
+      this.end(ErrorCode.NoError, "no acknowledgement of a ping");
     }
   }
 
   /** When the frame or header block began that is not complete yet; infinity if there is none. */
   #incompleteSinceMs(): number {
-    const { block } = this.#state;
-    if (block !== undefined) return block.begunMs;
+    if (this.block !== undefined) return this.block.begunMs;
     return this.#splitter.midFrame ? this.#partSinceMs : Number.POSITIVE_INFINITY;
   }
 }

@@ -13,7 +13,7 @@ import {
   MAX_WINDOW_BYTES,
   Setting,
 } from "./constants.ts";
-import { writePing, writeSettingsAck } from "./frames.ts";
+import { writePing, writeSettingsAck } from "./output.ts";
 
 /**
  * The payload of the PING behind the first GOAWAY; its acknowledgement shows that the client

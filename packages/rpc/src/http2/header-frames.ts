@@ -4,10 +4,9 @@
  */
 import { readU32BE } from "@quorate/proto";
 import { MAX_FIELD_BYTES } from "../field-limits.ts";
-import { HpackDecoder } from "../hpack/decoder.ts";
-import { DEFAULT_TABLE_BYTES } from "../hpack/encoder.ts";
 import { HpackError } from "../hpack/errors.ts";
 import type { HeaderField } from "../hpack/header-field.ts";
+import { DEFAULT_TABLE_BYTES, HpackDecoder } from "../hpack/hpack.ts";
 import type { ConnectionState } from "./connection-state.ts";
 import { ErrorCode, Flag, MAX_STREAM_ID } from "./constants.ts";
 import { HeaderBlock } from "./header-block.ts";

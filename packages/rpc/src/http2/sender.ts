@@ -2,11 +2,11 @@
  * The sending side of a connection (RFC 9113 section 6.9): headers at once, DATA as far as the
  * client's windows and the socket allow. Waiting streams take turns, one frame each.
  */
+
+import { FieldEncoder, type FieldList } from "../hpack/hpack.ts";
 import type { ByteBudget } from "./byte-budget.ts";
 import { DEFAULT_MAX_FRAME_BYTES, DEFAULT_WINDOW_BYTES, MAX_WINDOW_BYTES } from "./constants.ts";
-import { FieldEncoder, type FieldList } from "./field-encoder.ts";
-import { writeDataHeader, writeHeaders } from "./frames.ts";
-import type { Output } from "./output.ts";
+import { type Output, writeDataHeader, writeHeaders } from "./output.ts";
 import { type Http2Stream, PendingSend, type SendPiece } from "./stream.ts";
 
 /**

@@ -4,8 +4,8 @@
  */
 
 import { EMPTY } from "@quorate/proto";
+import type { FieldList } from "../hpack/hpack.ts";
 import type { PieceSource } from "../service.ts";
-import type { FieldList } from "./field-encoder.ts";
 import type { Output } from "./output.ts";
 import type { RequestHead } from "./request-head.ts";
 

@@ -3,8 +3,12 @@
  * hand, output as lines of text.
  */
 import { concat, fromLatin1, http2, toHex, toLatin1 } from "@quorate/proto";
-import { HpackDecoder } from "../../src/hpack/decoder.ts";
-import { type EncodableField, HpackEncoder, Indexing } from "../../src/hpack/encoder.ts";
+import {
+  type EncodableField,
+  HpackDecoder,
+  HpackEncoder,
+  Indexing,
+} from "../../src/hpack/hpack.ts";
 import {
   type ConnectionOwner,
   Http2Connection,

@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import type { Random } from "@quorate/host";
 import { concat, equals, fromLatin1 } from "@quorate/proto";
-import { Indexing } from "../../src/hpack/encoder.ts";
+import { Indexing } from "../../src/hpack/hpack.ts";
 import { Flag, FrameType, Setting } from "../../src/http2/constants.ts";
 import { data, frame, settingsFrame, windowUpdate } from "./core.ts";
 import { randomBytes } from "./fuzz-hpack.ts";

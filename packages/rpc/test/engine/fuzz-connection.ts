@@ -8,7 +8,7 @@ import assert from "node:assert/strict";
 import type { Random } from "@quorate/host";
 import { concat, fromLatin1 } from "@quorate/proto";
 import type { StreamCall } from "@quorate/rpc";
-import { Indexing } from "../../src/hpack/encoder.ts";
+import { Indexing } from "../../src/hpack/hpack.ts";
 import { FrameType, PREFACE, Setting } from "../../src/http2/constants.ts";
 import {
   CoreClient,

@@ -4,9 +4,13 @@
  */
 import assert from "node:assert/strict";
 import type { Random } from "@quorate/host";
-import { HpackDecoder } from "../../src/hpack/decoder.ts";
-import { type EncodableField, HpackEncoder, Indexing } from "../../src/hpack/encoder.ts";
 import { HpackError } from "../../src/hpack/errors.ts";
+import {
+  type EncodableField,
+  HpackDecoder,
+  HpackEncoder,
+  Indexing,
+} from "../../src/hpack/hpack.ts";
 
 const NAMES = [
   ":method",

@@ -20,6 +20,7 @@ import {
   type StreamListener,
   type UnaryHandler,
 } from "@quorate/rpc";
+import { statusOf } from "../../src/audit/verdict.ts";
 import { type InnerSpan, innerSpans, watchAttributes } from "../../src/tracing/calls.ts";
 import type { Attributes, Span, Tracer } from "../../src/tracing/span.ts";
 import { TracedContext } from "../../src/tracing/traced-context.ts";
@@ -193,14 +194,6 @@ function attributesOf(inner: InnerSpan, request: Uint8Array): Attributes {
 }
 
 const OK: Status = { code: GrpcCode.OK, message: "" };
-
-function statusOf(error: unknown): Status {
-  const { code, message } = error as Partial<Status>;
-  return {
-    code: typeof code === "number" ? code : GrpcCode.Unknown,
-    message: typeof message === "string" ? message : String(error),
-  };
-}
 
 /** The call, which reports when its handler ends it. */
 function observed(

@@ -2,6 +2,7 @@
 import {
   type AuthTokenKind,
   ConfigError,
+  contradiction,
   expectsProvider,
   isIpAddress,
   type JwtClaimRules,
@@ -13,10 +14,6 @@ import {
 import type { OptionValues } from "./options.ts";
 import type { AuditConfig } from "./server-config.ts";
 import type { Settings } from "./settings.ts";
-
-function contradiction(message: string): never {
-  throw new ConfigError("Contradiction", message);
-}
 
 /** The settings of tokens; undefined for simple ones. Throws ConfigError. */
 export function resolveTokens(settings: Settings, values: OptionValues): JwtSettings | undefined {

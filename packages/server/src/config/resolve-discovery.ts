@@ -1,6 +1,5 @@
 /** The --discovery-* flags: where the members of a new cluster find each other. */
-import type { DiscoveryConfig } from "@quorate/member";
-import { ConfigError } from "@quorate/member";
+import { contradiction, type DiscoveryConfig } from "@quorate/member";
 import type { OptionValues } from "./options.ts";
 
 /**
@@ -19,17 +18,17 @@ export function resolveDiscovery(
   const endpoints = values["discovery-endpoints"];
   if (endpoints.length === 0) return undefined;
   if (endpoints.some((endpoint) => endpoint.trim() === ""))
-    throw contradiction("--discovery-endpoints must not contain empty endpoints");
+    contradiction("--discovery-endpoints must not contain empty endpoints");
   if (!/^[^/\0]+$/.test(values["discovery-token"]))
-    throw contradiction("--discovery-token must not contain a slash: it is a part of keys");
+    contradiction("--discovery-token must not contain a slash: it is a part of keys");
   const [certFile, keyFile] = [values["discovery-cert"], values["discovery-key"]];
   if ((certFile === "") !== (keyFile === ""))
-    throw contradiction("--discovery-cert and --discovery-key must be set together");
+    contradiction("--discovery-cert and --discovery-key must be set together");
   for (const name of ["discovery-dial-timeout", "discovery-request-timeout"] as const) {
-    if (values[name] <= 0) throw contradiction(`--${name} must be >0`);
+    if (values[name] <= 0) contradiction(`--${name} must be >0`);
   }
   for (const name of ["discovery-keepalive-time", "discovery-keepalive-timeout"] as const) {
-    if (values[name] < 0) throw contradiction(`--${name} must not be negative`);
+    if (values[name] < 0) contradiction(`--${name} must not be negative`);
   }
   return {
     endpoints,
@@ -50,21 +49,15 @@ export function resolveDiscovery(
 /** etcd asks on the terminal for a password that is missing; a service has none. */
 function authOf(user: string, password: string): DiscoveryConfig["auth"] {
   if (user === "") {
-    if (password !== "") throw contradiction("--discovery-password needs --discovery-user");
+    if (password !== "") contradiction("--discovery-password needs --discovery-user");
     return undefined;
   }
   const at = user.indexOf(":");
   if (at >= 0 && password !== "")
-    throw contradiction("--discovery-user contains a password, and --discovery-password is set");
+    contradiction("--discovery-user contains a password, and --discovery-password is set");
   if (at < 0 && password === "")
-    throw contradiction(
-      "--discovery-user needs a password: --discovery-password, or name:password",
-    );
+    contradiction("--discovery-user needs a password: --discovery-password, or name:password");
   return at < 0
     ? { name: user, password }
     : { name: user.slice(0, at), password: user.slice(at + 1) };
-}
-
-function contradiction(message: string): ConfigError {
-  return new ConfigError("Contradiction", message);
 }

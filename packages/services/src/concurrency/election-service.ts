@@ -18,7 +18,7 @@ import {
   v3electionpb,
 } from "@quorate/proto";
 import type { StreamCall, StreamHandler, StreamListener, UnaryHandler } from "@quorate/rpc";
-import { toStatusError } from "../calls/status.ts";
+import { toStatusError } from "../calls/results.ts";
 import {
   contestError,
   contestHandlers,

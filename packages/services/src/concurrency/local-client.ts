@@ -22,7 +22,7 @@ import {
 } from "@quorate/proto";
 import { joinMessage, LOCAL_CALL, type MessageBytes, type StreamCall } from "@quorate/rpc";
 import { rangeInto } from "@quorate/store";
-import { completed } from "../calls/status.ts";
+import { completed } from "../calls/results.ts";
 
 /** An event of a watch. */
 export interface KeyEvent {

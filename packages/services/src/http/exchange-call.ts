@@ -16,7 +16,7 @@ import {
   type StreamCall,
   type StreamListener,
 } from "@quorate/rpc";
-import { toStatusError } from "../calls/status.ts";
+import { toStatusError } from "../calls/results.ts";
 
 /** Header fields that calls see as metadata. */
 const PASSED_FIELDS: ReadonlySet<string> = new Set([

@@ -25,7 +25,7 @@ import {
 } from "@quorate/proto";
 import { type CallContext, StatusError, type UnaryHandler } from "@quorate/rpc";
 import { isBase64, type RequestKind, ROOT } from "@quorate/store";
-import { completed } from "../calls/status.ts";
+import { completed } from "../calls/results.ts";
 
 /** Logins are tried so often while users and roles change under them. */
 const MAX_LOGIN_ROUNDS = 8;

@@ -11,8 +11,8 @@ import type { CountedLease, KeepAliveStream, Member } from "@quorate/member";
 import { type Caller, callerOf } from "@quorate/member";
 import { equals, LeaseKeepAliveRequest, LeaseKeepAliveResponse } from "@quorate/proto";
 import type { CommonMessage, StreamCall, StreamListener } from "@quorate/rpc";
-import { toStatusError } from "../calls/status.ts";
-import type { EncodedHeader } from "./encoded-header.ts";
+import type { EncodedHeader } from "../calls/results.ts";
+import { toStatusError } from "../calls/results.ts";
 
 /** Keep-alives of a stream that wait for their answer; beyond, the stream takes no more. */
 export const MAX_WAITING_KEEP_ALIVES = 1024;

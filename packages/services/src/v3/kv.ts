@@ -42,8 +42,7 @@ import {
   readTxn,
   type Steps,
 } from "@quorate/store";
-import { completed } from "../calls/status.ts";
-import { EncodedHeader } from "./encoded-header.ts";
+import { completed, EncodedHeader } from "../calls/results.ts";
 import { LateRead, LateWrite, type ReadEncoder, type WriteEncoder } from "./late-answers.ts";
 import {
   encodeReadTxn,
@@ -108,8 +107,15 @@ function rangeHandler(member: Member): UnaryHandler {
       throw error;
     }
   };
+  const permitted = (request: RangeRequest, caller: Caller, linearizable: boolean) =>
+    member.read(caller, {
+      access: { kind: "range", request },
+      linearizable,
+      run: () => timed(request, caller),
+    });
   const granted: ReadEncoder = (answer) => {
-    const key = member.isOpen ? soleKey(answer.request) : undefined;
+    const { isOpen } = member;
+    const key = isOpen ? soleKey(answer.request) : undefined;
     if (key !== undefined && slices.takesGet()) {
       const startMs = clock.monotonicMs();
       const response = get(key, 0);
@@ -117,24 +123,15 @@ function rangeHandler(member: Member): UnaryHandler {
       return response;
     }
     const request = RangeRequest.decode(answer.request);
-    const { caller } = answer;
-    if (member.isOpen) return timed(request, caller);
-    const access = { kind: "range", request } as const;
-    return member.read(caller, { access, linearizable: false, run: () => timed(request, caller) });
+    return isOpen ? timed(request, answer.caller) : permitted(request, answer.caller, false);
   };
   return (bytes, context) => {
-    if (!isSoleKey(bytes)) {
+    const { isOpen } = member;
+    if (!isOpen || !isSoleKey(bytes)) {
       const request = RangeRequest.decode(bytes);
       refuse(checkRange(request));
-      if (request.serializable) {
-        const caller = callerOf(context);
-        const access = { kind: "range", request } as const;
-        return member.read(caller, {
-          access,
-          linearizable: false,
-          run: () => timed(request, caller),
-        });
-      }
+      if (!isOpen || request.serializable)
+        return permitted(request, callerOf(context), !request.serializable);
     }
     const answer = new LateRead(bytes, context, granted);
     member.awaitRound(answer);
@@ -172,6 +169,11 @@ export function kvService(member: Member): ReadonlyMap<string, UnaryHandler> {
       run: () => Promise.resolve(member.slices.run(caller, steps)),
     });
   };
+  const permitDeletion = async (request: DeleteRangeRequest, caller: Caller) => {
+    const permitted = member.permit(caller, { kind: "deleteRange", request });
+    if (permitted !== undefined) await permitted;
+    await checkWorkOf(request, caller);
+  };
   const readingMuch = async (bytes: Uint8Array, request: TxnRequest, caller: Caller) => {
     const permitted = member.permit(caller, { kind: "txn", request });
     if (permitted !== undefined) await permitted;
@@ -182,6 +184,8 @@ export function kvService(member: Member): ReadonlyMap<string, UnaryHandler> {
   // What is applied under a request's id is that very request.
   const putAnswer: WriteEncoder = (applied) =>
     PutResponse.encode(completed(member, applied as Applied<"put">));
+  const deleteAnswer: WriteEncoder = (applied, { caller }) =>
+    encodeDeleteRange({ turns, caller }, completed(member, applied as Applied<"deleteRange">));
   const txnAnswer: WriteEncoder = (applied, { caller }) =>
     encodeTxn({ turns, caller }, completed(member, applied as Applied<"txn">));
 
@@ -198,16 +202,14 @@ export function kvService(member: Member): ReadonlyMap<string, UnaryHandler> {
     ],
     [
       DeleteRange.path,
-      async (bytes, context) => {
+      (bytes, context) => {
         const request = DeleteRangeRequest.decode(bytes);
-        const caller = callerOf(context);
-        if (mayReadMuch(request)) {
-          const permitted = member.permit(caller, { kind: "deleteRange", request });
-          if (permitted !== undefined) await permitted;
-          await checkWorkOf(request, caller);
-        }
-        const applied = await member.propose(caller, "deleteRange", bytes, request);
-        return encodeDeleteRange({ turns, caller }, completed(member, applied));
+        const answer = new LateWrite(context, deleteAnswer);
+        const propose = () =>
+          member.proposeFor(answer, answer.caller, "deleteRange", bytes, request);
+        if (!mayReadMuch(request)) propose();
+        else permitDeletion(request, answer.caller).then(propose, (error) => answer.refused(error));
+        return answer;
       },
     ],
     [

@@ -2,7 +2,7 @@
 import { type Caller, callerOf, type Proposer, type Reader } from "@quorate/member";
 import { type CallContext, Later, type UnaryResponse } from "@quorate/rpc";
 import type { AppliedEntry } from "@quorate/store";
-import { toStatusError } from "../calls/status.ts";
+import { toStatusError } from "../calls/results.ts";
 
 /** A response that is made when the call's turn has come. Errors become statuses. */
 abstract class LateAnswer extends Later<UnaryResponse> {

@@ -15,8 +15,7 @@ import {
 } from "@quorate/proto";
 import type { StreamHandler, UnaryHandler, UnaryResponse } from "@quorate/rpc";
 import { STEP_KEYS, type Steps } from "@quorate/store";
-import { completed } from "../calls/status.ts";
-import { EncodedHeader } from "./encoded-header.ts";
+import { completed, EncodedHeader } from "../calls/results.ts";
 import { KeepAlives } from "./keep-alives.ts";
 import { messageOf } from "./range-answer.ts";
 

@@ -23,7 +23,7 @@ import {
 } from "@quorate/proto";
 import type { CallContext, UnaryHandler } from "@quorate/rpc";
 import { applyAlarm } from "@quorate/store";
-import { completed } from "../calls/status.ts";
+import { completed } from "../calls/results.ts";
 
 /** What `work` comes to; how long it took is observed if it did not fail. */
 async function timed<T>(member: Member, duration: Histogram, work: () => Promise<T>): Promise<T> {

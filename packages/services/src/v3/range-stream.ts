@@ -38,7 +38,7 @@ import {
   rangeInto,
   type Steps,
 } from "@quorate/store";
-import { toStatusError } from "../calls/status.ts";
+import { toStatusError } from "../calls/results.ts";
 import { RangeWriter } from "./range-answer.ts";
 
 /** Keys of the first part (etcd: initialStreamChunkLimit). */

@@ -28,7 +28,7 @@ import {
   type StreamListener,
 } from "@quorate/rpc";
 import type { EtcdSnapshot } from "@quorate/store";
-import { toStatusError } from "../calls/status.ts";
+import { toStatusError } from "../calls/results.ts";
 
 /** As in etcd. */
 const MESSAGE_BYTES = 32 * 1024;

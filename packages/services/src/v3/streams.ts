@@ -7,7 +7,7 @@ import type { Clock, Timer } from "@quorate/host";
 import type { AuthChanges } from "@quorate/member";
 import { errorOf } from "@quorate/proto";
 import type { CallContext, StreamCall, StreamHandler, StreamListener } from "@quorate/rpc";
-import { toStatusError } from "../calls/status.ts";
+import { toStatusError } from "../calls/results.ts";
 
 /**
  * Streams live longer than calls and cost more to set up again: they are cut off only after so many

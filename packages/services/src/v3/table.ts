@@ -30,7 +30,7 @@ import {
   type UnaryResponse,
 } from "@quorate/rpc";
 import { checkRange, keyRange, rangeChunk, type Steps } from "@quorate/store";
-import { unimplemented, withStatuses } from "../calls/status.ts";
+import { unimplemented, withStatuses } from "../calls/results.ts";
 import { electionService, electionStreams } from "../concurrency/election-service.ts";
 import { lockService } from "../concurrency/lock-service.ts";
 import { authService } from "./auth.ts";

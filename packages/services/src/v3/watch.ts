@@ -4,7 +4,7 @@ import type { Member, WatchStream } from "@quorate/member";
 import { callerOf } from "@quorate/member";
 import { WatchRequest, WatchService } from "@quorate/proto";
 import type { StreamCall, StreamHandler, StreamListener } from "@quorate/rpc";
-import { toStatusError } from "../calls/status.ts";
+import { toStatusError } from "../calls/results.ts";
 
 /** The handlers of the watch service, by path. */
 export function watchService(member: Member): ReadonlyMap<string, StreamHandler> {

@@ -19,9 +19,8 @@ import { LiveBytes } from "../backend/live-bytes.ts";
 import type { TableRecords } from "../level-files/records.ts";
 import { Compaction } from "./compaction.ts";
 import { HashRuns, hashAll, hashKV, type KeyValueHash } from "./hash.ts";
-import type { KeyRange } from "./key-range.ts";
-import { type LeaseBook, noLeases } from "./lease-book.ts";
 import { PinnedView, type PinOptions } from "./pinned-view.ts";
+import type { KeyRange } from "./read-view.ts";
 import { ReadView } from "./read-view.ts";
 import { restoreIndex } from "./restore.ts";
 import { decodeRevision, encodeRevision } from "./revision.ts";
@@ -32,7 +31,7 @@ import {
   SCHEDULED_COMPACT,
   type StepOptions,
 } from "./state.ts";
-import { type Change, type TxnCommitted, WriteTxn } from "./write-txn.ts";
+import { type Change, type LeaseBook, noLeases, type TxnCommitted, WriteTxn } from "./write-txn.ts";
 
 /**
  * Called right after the commit of a transaction with so many changes that reporting each at once

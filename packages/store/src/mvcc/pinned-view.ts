@@ -7,9 +7,9 @@ import { Bucket } from "../backend/backend.ts";
 import type { Steps } from "../backend/steps.ts";
 import type { KeyIndex } from "./key-index.ts";
 import { ReadView } from "./read-view.ts";
-import { MAX_CACHED_BYTES } from "./record-cache.ts";
 import { encodeRevision } from "./revision.ts";
 import type { MvccState } from "./state.ts";
+import { MAX_CACHED_BYTES } from "./state.ts";
 
 /** Parts of a read that are fetched while an earlier one is used. */
 const MAX_PARTS_AHEAD = 4;

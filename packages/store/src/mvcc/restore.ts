@@ -10,9 +10,9 @@ import { StoreDamageError } from "../backend/errors.ts";
 import { liveSizeBytes } from "../backend/live-bytes.ts";
 import type { TableRecords } from "../level-files/records.ts";
 import { KeyIndex } from "./key-index.ts";
-import type { LeaseBook } from "./lease-book.ts";
 import { compareRevisions, decodeRevision, REVISION_BYTES, type Revision } from "./revision.ts";
 import type { MvccState } from "./state.ts";
+import type { LeaseBook } from "./write-txn.ts";
 
 const KEY_TAG = 0x0a;
 const CREATE_REVISION_TAG = 0x10;

@@ -8,7 +8,6 @@
  * which is above every revision that is read meanwhile; its records are staged in the backend; the
  * sums (live bytes, number of keys) change at the commit.
  */
-
 import type { KeyspaceWrite } from "@quorate/host";
 import { fromLatin1, KeyValue, varintSize } from "@quorate/proto";
 import { Bucket, type BulkRecords, prefixed } from "../backend/backend.ts";
@@ -16,10 +15,8 @@ import { violated } from "../backend/invariants.ts";
 import { liveSizeBytes } from "../backend/live-bytes.ts";
 import type { Steps } from "../backend/steps.ts";
 import { KeyIndex } from "./key-index.ts";
-import type { KeyRange } from "./key-range.ts";
 import type { KeyTree } from "./key-tree.ts";
-import type { LeaseBook } from "./lease-book.ts";
-import { ReadView } from "./read-view.ts";
+import { type KeyRange, ReadView } from "./read-view.ts";
 import { encodeRevision, TOMBSTONE_BYTES } from "./revision.ts";
 import type { MvccState } from "./state.ts";
 
@@ -325,3 +322,30 @@ class Tombstones implements BulkRecords {
     }
   }
 }
+
+/** Keys are latin1 strings; lease ids are not 0n. */
+export interface LeaseBook {
+  exists(id: bigint): boolean;
+  /** The lease that the key is attached to; 0n for none. */
+  leaseOf(key: string): bigint;
+  /** Attaches the key to the lease. Also called at open for every key with a lease. */
+  attach(id: bigint, key: string): void;
+  /** Detaches the key from the lease. */
+  detach(id: bigint, key: string): void;
+  /**
+   * An entry begins that is applied in several turns: until `endLong` other readers do not see
+   * which keys it attaches and detaches.
+   */
+  beginLong(): void;
+  endLong(): void;
+}
+
+/** No lease exists: every put with one is refused with LeaseNotFound. */
+export const noLeases: LeaseBook = {
+  exists: () => false,
+  leaseOf: () => 0n,
+  attach: () => {},
+  detach: () => {},
+  beginLong: () => {},
+  endLong: () => {},
+};

@@ -1,7 +1,7 @@
 /**
- * The checks that do not depend on the state, made before a request is proposed or read, and the
- * bytes that a request may add to the store. Each check returns the name of the error, undefined
- * for a valid request.
+ * What a request is by itself, whatever the state: whether it is valid, checked before it is
+ * proposed or read; the bytes that it may add to the store; and what kind of transaction it is.
+ * Each check returns the name of the error, undefined for a valid request.
  */
 import {
   type DeleteRangeRequest,
@@ -201,5 +201,48 @@ class DeletedKeys {
     }
     this.#intervals = joined;
     this.#sorted = true;
+  }
+}
+
+/**
+ * True if all branches contain only ranges, so that it needs no log entry. A nested transaction
+ * counts as writing.
+ */
+export function isReadOnlyTxn(request: TxnRequest): boolean {
+  return both(request, ({ request: op }) => op?.case === "requestRange");
+}
+
+/** True if all branches contain only serializable ranges, so that it needs no quorum either. */
+export function isSerializableTxn(request: TxnRequest): boolean {
+  return both(request, ({ request: op }) => op?.case === "requestRange" && op.value.serializable);
+}
+
+function both(request: TxnRequest, test: (op: RequestOp) => boolean): boolean {
+  return request.success.every(test) && request.failure.every(test);
+}
+
+/** Operations, and comparisons, of a transaction that is applied at once. */
+const MAX_SHORT_OPS = 16;
+
+/**
+ * True for few operations on single keys, none of them nested: applied at once, without steps.
+ * @param stepKeys maximum number of keys in one step
+ */
+export function isShortTxn({ compare, success, failure }: TxnRequest, stepKeys: number): boolean {
+  const most = Math.min(MAX_SHORT_OPS, stepKeys);
+  if (compare.length > most || success.length > most || failure.length > most) return false;
+  for (const { rangeEnd } of compare) if (rangeEnd.length > 0) return false;
+  return success.every(isOfOneKey) && failure.every(isOfOneKey);
+}
+
+function isOfOneKey({ request: op }: RequestOp): boolean {
+  switch (op?.case) {
+    case "requestRange":
+    case "requestDeleteRange":
+      return op.value.rangeEnd.length === 0;
+    case "requestTxn":
+      return false;
+    default:
+      return true;
   }
 }

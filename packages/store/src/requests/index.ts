@@ -1,9 +1,16 @@
 /** The requests' exports for the rest of the store. */
-export { checkDeleteRange, checkPut, checkRange, checkTxn } from "./check.ts";
+export {
+  checkDeleteRange,
+  checkPut,
+  checkRange,
+  checkTxn,
+  isReadOnlyTxn,
+  isSerializableTxn,
+  isShortTxn,
+} from "./check.ts";
 export { applyCompaction } from "./compaction.ts";
 export { decodeTxn, MAX_TXN_OPS_IN_ALL } from "./decode-txn.ts";
 export { applyDelete, applyDeleteRange, deleteInSteps, isSingleDelete } from "./delete-range.ts";
-export { isReadOnlyTxn, isSerializableTxn, isShortTxn } from "./kinds.ts";
 export { applyPut } from "./put.ts";
 export {
   applyRange,

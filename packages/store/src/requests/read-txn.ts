@@ -2,11 +2,12 @@
  * A transaction that only reads, in steps: comparisons, then the ranges of one of its two lists,
  * all at one revision.
  */
-import { errorOf, type RangeRequest, type TxnRequest } from "@quorate/proto";
+import type { RangeRequest, TxnRequest } from "@quorate/proto";
 import type { Steps } from "../backend/steps.ts";
 import type { ReadView } from "../mvcc/index.ts";
 import { compareAll } from "./compare.ts";
 import { type RangeSummary, type RecordSink, rangeInto } from "./range.ts";
+import { checkRevision } from "./txn.ts";
 
 /** The result of a read-only transaction. */
 export interface ReadTxnAnswer<S extends RecordSink> {
@@ -43,14 +44,4 @@ function rangesOf(ops: TxnRequest["success"]): RangeRequest[] {
   const ranges: RangeRequest[] = [];
   for (const { request: op } of ops) if (op?.case === "requestRange") ranges.push(op.value);
   return ranges;
-}
-
-/**
- * Unlike a range alone, a range in a transaction accepts only 0 as "the newest": a negative
- * revision counts as compacted.
- */
-function checkRevision(view: ReadView, revision: number): void {
-  if (revision === 0) return;
-  if (revision > view.revision) throw errorOf("FutureRev");
-  if (revision < view.compactRevision) throw errorOf("Compacted");
 }

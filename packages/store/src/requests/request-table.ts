@@ -31,6 +31,7 @@ import {
   checkPut,
   checkRange,
   checkTxn,
+  isShortTxn,
   LEASE_COST_BYTES,
   putCostBytes,
   txnCostBytes,
@@ -38,7 +39,6 @@ import {
 import { applyCompaction } from "./compaction.ts";
 import { decodeTxn } from "./decode-txn.ts";
 import { applyDelete, deleteInSteps, isSingleDelete } from "./delete-range.ts";
-import { isShortTxn } from "./kinds.ts";
 import {
   applyLeaseCheckpoint,
   applyLeaseGrant,

@@ -34,9 +34,9 @@ import {
   type WriteTxn,
 } from "../mvcc/index.ts";
 import { headerAt } from "../mvcc/revision.ts";
+import { isReadOnlyTxn, isShortTxn } from "./check.ts";
 import { compareAll, compareAllNow } from "./compare.ts";
 import { deleteKey, deleteRange } from "./delete-range.ts";
-import { isReadOnlyTxn, isShortTxn } from "./kinds.ts";
 import { checkLease, put } from "./put.ts";
 import { range, rangeNow } from "./range.ts";
 
@@ -165,9 +165,9 @@ function checkOp(
 
 /**
  * Unlike a range alone, a range in a transaction accepts only 0 as "the newest": a negative
- * revision counts as compacted.
+ * revision counts as compacted. @throws EtcdError FutureRev, Compacted
  */
-function checkRevision(view: ReadView, revision: number): void {
+export function checkRevision(view: ReadView, revision: number): void {
   if (revision === 0) return;
   if (revision > view.revision) throw errorOf("FutureRev");
   if (revision < view.compactRevision) throw errorOf("Compacted");

@@ -8,6 +8,7 @@ import { type ApiError, expired, internalError } from "../../../src/meta/status.
 import { bookmarkEvent } from "../../../src/storage/bookmark.ts";
 import { decodeContinue, encodeContinue } from "../../../src/storage/continue-token.ts";
 import { keyExists, keyNotFound, tooOld, unreachable } from "../../../src/storage/errors.ts";
+import { objectVersioner } from "../../../src/storage/etcd-values.ts";
 import type {
   DeleteOptions,
   GetOptions,
@@ -23,7 +24,6 @@ import type {
   WatchListener,
 } from "../../../src/storage/interface.ts";
 import type { StoredObject } from "../../../src/storage/stored-object.ts";
-import { objectVersioner } from "../../../src/storage/versioner.ts";
 import type { Delays, Faults } from "./faults.ts";
 import type { Change, History, Seen } from "./history.ts";
 import { stored, WIDGET } from "./object.ts";

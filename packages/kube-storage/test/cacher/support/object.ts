@@ -1,9 +1,9 @@
 /** Small objects for the tests of the cache. */
 import { fromUtf8 } from "@quorate/proto";
 import type { KubeObject } from "../../../src/meta/object.ts";
+import { objectVersioner } from "../../../src/storage/etcd-values.ts";
 import type { AttributesOf } from "../../../src/storage/interface.ts";
 import type { StoredObject } from "../../../src/storage/stored-object.ts";
-import { objectVersioner } from "../../../src/storage/versioner.ts";
 
 export const RESOURCE_PREFIX = "/widgets";
 

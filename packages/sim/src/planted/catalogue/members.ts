@@ -106,17 +106,17 @@ export const MEMBER_BUGS: Readonly<Record<string, CatalogueBug>> = {
     seed: 3,
   },
   "proposes-unchecked": {
-    at: "member/src/entry-points.ts#EntryPoints.proposeFor",
+    at: "member/src/member.ts#Member.proposeFor",
     find: `
       try {
-        $message = $decoded ?? decodeRequest($kind, $request, this.#deps.limits);
+        $message = $decoded ?? decodeRequest($kind, $request, this.#parts.limits);
         const $refusal = this.spaceRefusal($kind, $message);
         if ($refusal !== undefined) {
           $refusal.catch(($why) => $proposer.refused($why));
           return;
         }
       } catch ($error) {
-        $proposer.refused($error);
+        this.#parts.deliveries.refused($proposer, $error);
         return;
       }
       this.#proposeFitting($proposer, $caller, $kind, $request, $message);`,
@@ -127,7 +127,7 @@ export const MEMBER_BUGS: Readonly<Record<string, CatalogueBug>> = {
         return;
       }
       Promise.resolve()
-        .then(() => this.#deps.authority.identify($caller))
+        .then(() => this.auth.authority.identify($caller))
         .then((identity) => this.#enqueue($proposer, $caller, identity, $kind, $request));`,
     sim: { hostileEveryMs: 100, faultPhaseMs: 3000 },
     seed: 1,
@@ -140,7 +140,7 @@ export const MEMBER_BUGS: Readonly<Record<string, CatalogueBug>> = {
     seed: 1,
   },
   "refused-write-goes-on": {
-    at: "member/src/entry-points.ts#EntryPoints.proposeFor",
+    at: "member/src/member.ts#Member.proposeFor",
     find: "$refusal.catch(($why) => $proposer.refused($why));",
     put: `
       $refusal.catch(($why) => $proposer.refused($why));

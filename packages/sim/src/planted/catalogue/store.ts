@@ -194,7 +194,7 @@ export const STORE_BUGS: Readonly<Record<string, CatalogueBug>> = {
     ],
   },
   "a range end of one zero byte is taken for a key": {
-    at: "store/src/mvcc/key-range.ts#keyRange",
+    at: "store/src/mvcc/read-view.ts#keyRange",
     find: "$rangeEnd.length === 1 && $rangeEnd[0] === 0",
     put: "$rangeEnd.length === 0",
     tests: ["packages/store/test/*.test.ts"],

@@ -125,7 +125,7 @@ export const USER_BUGS: Readonly<Record<string, CatalogueBug>> = {
     seed: 2,
   },
   "serializable-read-unchecked": {
-    at: "member/src/entry-points.ts#EntryPoints.read",
+    at: "member/src/member.ts#Member.read",
     find: "return this.#read($caller, $request);",
     put: "return Promise.resolve().then($request.run);",
     sim: USERS,

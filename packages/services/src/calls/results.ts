@@ -1,6 +1,11 @@
-/** From results of the member to those of gRPC: etcd's errors become statuses, in one place. */
-import { EtcdError, GrpcCode, type ResponseHeader, WireError } from "@quorate/proto";
-import { StatusError, type UnaryHandler } from "@quorate/rpc";
+/**
+ * From results of the member to those of gRPC, in one place: errors become statuses, and responses
+ * get their header.
+ */
+
+import type { Member } from "@quorate/member";
+import { EtcdError, GrpcCode, RangeResponse, type ResponseHeader, WireError } from "@quorate/proto";
+import { type CommonMessage, StatusError, type UnaryHandler } from "@quorate/rpc";
 import { InvalidRequestError } from "@quorate/store";
 
 /** The status that an error of a handler ends its call with. */
@@ -56,4 +61,34 @@ export function completed<T extends { header: ResponseHeader | undefined }>(
   if (response === undefined) throw error;
   const header = member.header(response.header?.revision ?? 0);
   return Object.assign(response, { header });
+}
+
+/**
+ * A response's header of now, encoded once for all responses between two changes: what they have in
+ * common.
+ */
+export class EncodedHeader {
+  readonly #member: Member;
+  #revision = -1;
+  #term = -1;
+  #field: CommonMessage | undefined;
+
+  constructor(member: Member) {
+    this.#member = member;
+  }
+
+  /** The field `header`, which is the first of every response; the others may follow it. */
+  now(): CommonMessage {
+    const member = this.#member;
+    const revision = member.store.mvcc.currentRevision;
+    const { term } = member;
+    if (this.#field !== undefined && revision === this.#revision && term === this.#term)
+      return this.#field;
+    const header = member.header(revision);
+    const before = RangeResponse.encode({ header }).slice();
+    this.#revision = revision;
+    this.#term = term;
+    this.#field = { before, after: [], sizeBytes: before.length };
+    return this.#field;
+  }
 }

@@ -1,17 +1,59 @@
 /**
- * Decompresses requests. Two kilobytes of gzip can become two megabytes, so messages that are large
- * when decompressed go to another thread through a queue per connection, and connections take
- * turns:
- *
- *   small, or still small when decompressed -> at once
- *   else -> queue of the connection -> (its turn, and its allowance of bytes a second) -> one of
- *           two threads -> the call continues
- *
- * The threads are those that sync the log, of which there are few, so only two are used at a time
- * for all connections.
+ * Compressed messages (grpc-encoding): the rules, and the queue of requests that are decompressed.
+ * packages/rpc/node provides the algorithm.
  */
+
 import type { Clock } from "@quorate/host";
-import type { Compressor } from "./compressor.ts";
+import { GrpcCode } from "@quorate/proto";
+import { StatusError, type UnaryResponse } from "../service.ts";
+
+/** The gzip of the platform. */
+export interface Compressor {
+  /**
+   * Decompresses the message at once, unless the result has more than `mostBytes`: then returns
+   * undefined, after decompressing no more than that. Throws StatusError if the result has more
+   * than `maxBytes`, or if the message is not gzip.
+   */
+  decompressNow(message: Uint8Array, maxBytes: number, mostBytes: number): Uint8Array | undefined;
+  /**
+   * Decompresses the message on another thread. Never produces more than `maxBytes`; rejects with
+   * the same errors.
+   */
+  decompressLater(message: Uint8Array, maxBytes: number): Promise<Uint8Array>;
+  /** Compresses the message at once; for up to MAX_COMPRESSED_NOW_BYTES. */
+  compressNow(message: UnaryResponse): Uint8Array;
+  /** Compresses the message on another thread. */
+  compressLater(message: UnaryResponse): Promise<Uint8Array>;
+}
+
+/** Larger messages take too long to compress on the event loop. */
+export const MAX_COMPRESSED_NOW_BYTES = 128 * 1024;
+
+/** Encodings that a client may use, as the value of grpc-accept-encoding. */
+export const ACCEPTED_ENCODINGS = "identity,gzip";
+
+/** The encoding named by a grpc-encoding header: gzip, none, or an unsupported one. */
+export function encodingOf(value: string | undefined): "gzip" | "identity" | "unknown" {
+  if (value === undefined || value === "" || value === "identity") return "identity";
+  return value === "gzip" ? "gzip" : "unknown";
+}
+
+/** The status of a call with an unsupported encoding, with grpc-go's text. */
+export function unknownEncoding(value: string): StatusError {
+  return new StatusError(
+    GrpcCode.Unimplemented,
+    `grpc: Decompressor is not installed for grpc-encoding ${JSON.stringify(value)}`,
+  );
+}
+
+/** Throws grpc-go's StatusError for a compressed message in a call without grpc-encoding. */
+export function checkCompressed(gzip: boolean): void {
+  if (!gzip)
+    throw new StatusError(
+      GrpcCode.Internal,
+      "grpc: compressed flag set with identity or empty encoding",
+    );
+}
 
 /** Decompressed at once up to this size, compressed and not. */
 const MAX_NOW_BYTES = 16 * 1024;
@@ -42,6 +84,18 @@ interface InflateQueue {
   isQueued: boolean;
 }
 
+/**
+ * Decompresses requests. Two kilobytes of gzip can become two megabytes, so messages that are large
+ * when decompressed go to another thread through a queue per connection, and connections take
+ * turns:
+ *
+ *   small, or still small when decompressed -> at once
+ *   else -> queue of the connection -> (its turn, and its allowance of bytes a second) -> one of
+ *           two threads -> the call continues
+ *
+ * The threads are those that sync the log, of which there are few, so only two are used at a time
+ * for all connections.
+ */
 export class Inflater {
   readonly #compressor: Compressor;
   readonly #clock: Clock;
