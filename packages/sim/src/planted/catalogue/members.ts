@@ -116,7 +116,7 @@ export const MEMBER_BUGS: Readonly<Record<string, CatalogueBug>> = {
           return;
         }
       } catch ($error) {
-        this.#parts.deliveries.refused($proposer, $error);
+        this.#parts.deliveries.refused($proposer, $error as Error);
         return;
       }
       this.#proposeFitting($proposer, $caller, $kind, $request, $message);`,
