@@ -271,6 +271,20 @@ export const MEMBER_BUGS: Readonly<Record<string, CatalogueBug>> = {
     put: "$revision < $watcher.startRevision",
     tests: ["packages/server/test/watch*.test.ts"],
   },
+  "a caller's work runs within the loop": {
+    at: "member/src/loop/deliveries.ts#Deliveries.#add",
+    find: "NOW.then(this.#deliver)",
+    put: "this.#deliver()",
+    tests: ["packages/member/test/deliveries.test.ts"],
+    sim: "no",
+  },
+  "a result that comes before its receiver is lost": {
+    at: "rpc/src/later.ts#Later.deliver",
+    find: "this.#early($receiver)",
+    put: "this.#receiver = $receiver",
+    tests: ["packages/rpc/test/later.test.ts"],
+    sim: "no",
+  },
   "a read joins a round of reads that was asked before it": {
     at: "member/src/loop/reads.ts#Reads.#join",
     find: "const $waiting = (this.#arrived ??= this.#begin());",
