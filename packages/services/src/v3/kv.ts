@@ -151,6 +151,7 @@ export function kvService(member: Member): ReadonlyMap<string, UnaryHandler> {
   const { Range, Put, DeleteRange, Txn, Compact } = KVService.methods;
 
   const turns = new SharedTurns(member.clock);
+  const header = new EncodedHeader(member);
   const checkWorkOf = (
     request: DeleteRangeRequest | TxnRequest,
     caller: Caller,
@@ -182,8 +183,13 @@ export function kvService(member: Member): ReadonlyMap<string, UnaryHandler> {
     return encodeTxn({ turns, caller }, completed(member, applied));
   };
   // What is applied under a request's id is that very request.
-  const putAnswer: WriteEncoder = (applied) =>
-    PutResponse.encode(completed(member, applied as Applied<"put">));
+  const putAnswer: WriteEncoder = (result) => {
+    const applied = result as Applied<"put">;
+    const { response } = applied;
+    return response?.header === undefined || response.prevKv !== undefined
+      ? PutResponse.encode(completed(member, applied))
+      : header.at(response.header.revision);
+  };
   const deleteAnswer: WriteEncoder = (applied, { caller }) =>
     encodeDeleteRange({ turns, caller }, completed(member, applied as Applied<"deleteRange">));
   const txnAnswer: WriteEncoder = (applied, { caller }) =>
