@@ -38,6 +38,7 @@ const words: Readonly<Record<string, readonly string[]>> = {
   ctl: ["quoratectl and", "quorateutl"],
   "kube-storage": ["Kubernetes'", "storage layer"],
   "kube-apiserver": ["an API server", "on it"],
+  operator: ["clusters as", "Kubernetes' objects"],
   quorate: ["the program"],
   embed: ["members inside", "a program"],
 };

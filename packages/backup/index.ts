@@ -4,6 +4,7 @@
  */
 export { type Chain, chainFor, chainsOf, readCatalog } from "./src/catalog.ts";
 export { BackupError, type BackupErrorCode } from "./src/errors.ts";
+export { type FetchOptions, fetchBackup } from "./src/fetch.ts";
 export { followState } from "./src/follow-state.ts";
 export {
   type BackupRecord,
@@ -12,7 +13,15 @@ export {
   type RevisionChange,
 } from "./src/format.ts";
 export { Journal } from "./src/journal.ts";
+export { Mirror, type MirrorDeps } from "./src/mirror.ts";
 export { type MakeMemberDeps, makeMember, type NewMember, newMember } from "./src/new-member.ts";
+export {
+  type Content,
+  type ObjectStore,
+  ObjectStoreError,
+  type ObjectStoreErrorCode,
+  type StoredObject,
+} from "./src/object-store.ts";
 export { prunable } from "./src/prune.ts";
 export { type RebuildPoint, type RebuildTarget, rebuild } from "./src/rebuild.ts";
 export { readSegment } from "./src/segment-reader.ts";

@@ -14,19 +14,48 @@ export type {
 } from "@quorate/proto";
 export { fromUtf8, toUtf8 } from "@quorate/proto";
 export { type ClientOptions, connect, type TlsOptions } from "./node/connect.ts";
+export { WorkQueue, workQueue } from "./node/work-queue.ts";
 export type { Auth } from "./src/auth.ts";
+export { Barrier } from "./src/barrier.ts";
+export {
+  Cache,
+  CacheClosedError,
+  CacheFullError,
+  type CacheOptions,
+} from "./src/cache.ts";
+export type { CallOptions, WaitOptions } from "./src/call-options.ts";
 export { pause } from "./src/caller.ts";
 export type { Change } from "./src/changes.ts";
 export { Client } from "./src/client.ts";
-export { campaign, type Leadership, type Observed, observeElection } from "./src/election.ts";
+export {
+  bytes,
+  InvalidValueError,
+  json,
+  type SchemaIssue,
+  type StandardSchema,
+  text,
+  type ValueCodec,
+} from "./src/codec.ts";
+export { addTo, NotACountError } from "./src/counter.ts";
+export {
+  campaign,
+  electedLeader,
+  type Leadership,
+  NotLeaderError,
+  type Observed,
+  observeElection,
+} from "./src/election.ts";
 export { type Endpoint, parseEndpoint } from "./src/endpoint.ts";
-export { ClientError } from "./src/errors.ts";
-export type { LeaseEnd, LeaseKeepAlive } from "./src/lease-keep-alive.ts";
+export { ClientError, type ErrorCode, type FailedCall } from "./src/errors.ts";
+export { type Followed, type FollowOptions, follow, TooManyKeysError } from "./src/follow.ts";
+export { type LeaseEnd, LeaseEndedError, type LeaseKeepAlive } from "./src/lease-keep-alive.ts";
 export type { Leases } from "./src/leases.ts";
 export { type Lock, lockNamed, SessionExpiredError } from "./src/lock.ts";
+export type { Entry, EntryChange, Namespace, NamespaceTransaction } from "./src/namespace.ts";
 export type { QueueEntry } from "./src/queue.ts";
 export {
   type GetPart,
+  getEach,
   getStream,
   rangeParts,
   type StreamedGetOptions,
@@ -55,7 +84,18 @@ export {
   type TxnParts,
   txnRequest,
 } from "./src/requests.ts";
-export type { DeleteResult, GetResult, OpResult, PutResult, TxnResult } from "./src/responses.ts";
-export type { Session } from "./src/session.ts";
+export type {
+  DeleteResult,
+  GetResult,
+  OpResult,
+  PutResult,
+  TxnResult,
+  TxnResultOf,
+} from "./src/responses.ts";
+export { readLock, writeLock } from "./src/rw-lock.ts";
+export { semaphorePermit } from "./src/semaphore.ts";
+export type { Session, SessionOptions } from "./src/session.ts";
 export type { ClientStream } from "./src/stream.ts";
+export type { CallTrace } from "./src/tracing.ts";
+export { ConflictError, type Transaction, type TransactionOptions } from "./src/transaction.ts";
 export type { Watch, WatchOptions } from "./src/watch.ts";

@@ -5,9 +5,13 @@
 export * from "@quorate/client";
 export { type Logger, silentLogger } from "@quorate/host";
 export { ConfigError } from "@quorate/member";
+export type { ConfigFile } from "@quorate/server";
 export {
+  type LeaderChange,
+  type LocalClientOptions,
+  type MemberEvents,
   type MemberOptions,
   type RunningMember,
   StartError,
-  startMember,
-} from "./node/start-member.ts";
+} from "./node/launch.ts";
+export { startMember } from "./node/start-member.ts";

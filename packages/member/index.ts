@@ -46,7 +46,7 @@ export {
   QUORATE_VERSION,
   SERVER_VERSION,
 } from "./src/config/version.ts";
-export type { MemberDeps, TransportRequest } from "./src/deps.ts";
+export type { MemberDeps, MemberTransport, TransportRequest } from "./src/deps.ts";
 export { AuthChanges } from "./src/identity/auth-changes.ts";
 export type { Access, Authority } from "./src/identity/authority.ts";
 export {
@@ -95,6 +95,7 @@ export type { Registry, RegistryRecord } from "./src/membership/token-discovery.
 export { downgradeTargetOf, minorVersion } from "./src/membership/versions.ts";
 export { AUTH_READINGS } from "./src/metrics/auth-table.ts";
 export type { MemberMetrics } from "./src/metrics/member-metrics.ts";
+export type { MemberObserver } from "./src/observer.ts";
 export { answerLimitsFor } from "./src/reads/answer-memory.ts";
 export { FairLimiter } from "./src/reads/fair-limiter.ts";
 export { pinned } from "./src/reads/pinned.ts";

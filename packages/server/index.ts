@@ -2,8 +2,9 @@
  * One member of a cluster: configuration, bootstrap, the Raft loop, services, HTTP endpoints,
  * metrics. It knows no sockets.
  */
+export type { ConfigFile } from "./src/config/config-file.ts";
 export { configurationDocs, helpText, type OptionDoc, optionDocs } from "./src/config/help.ts";
-export { type Invocation, loadConfig } from "./src/config/load.ts";
+export { configOfObject, type Invocation, loadConfig, type Run } from "./src/config/load.ts";
 export type {
   AuditConfig,
   HttpConfig,

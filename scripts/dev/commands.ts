@@ -82,6 +82,7 @@ const GENERATORS = [
   "scripts/gen-pictures.ts",
   "scripts/gen-packages.ts",
   "scripts/gen-regexes.ts",
+  "scripts/gen-operator.ts",
 ];
 const GENERATED = GENERATORS.map((file) => step(file, "--check"));
 const HOUSE = [step("--test", "test/house/*.test.ts")];
@@ -304,6 +305,7 @@ const own: Group = {
       about: "programs of others on our servers",
       commands: {
         "go-auth": program("test/interop/go-auth/main.ts", "Go's clientv3 with users"),
+        "go-recipes": program("test/interop/go-recipes/main.ts", "Go's locks, queues and barriers"),
         storage: program("test/interop/kubernetes-storage/main.ts", "Kubernetes' storage tests"),
         patroni: program("test/interop/patroni/main.ts", "Patroni's whole story"),
       },

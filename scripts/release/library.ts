@@ -5,6 +5,7 @@
  *     index.js, ...             our code as JavaScript, in a few files, each with its source map
  *     types/                    the declarations of all that these export
  *     README.md, docs/          the package's page, and the pages that it links to
+ *     CHANGELOG.md              what its versions changed
  *     package.json              npm packages that the code imports, with this commit's versions
  */
 import { execFileSync } from "node:child_process";
@@ -29,6 +30,8 @@ export interface Library {
   readonly target: string;
   /** The page that is its README. */
   readonly page: string;
+  /** The page of its versions, where it has one of its own. */
+  readonly changes?: string;
   /** The entry points by subpath ("index" is the package itself): files whose exports each has. */
   readonly entries: Readonly<Record<string, readonly string[]>>;
 }
@@ -61,6 +64,7 @@ export const libraries: readonly Library[] = [
     node: ">=20.16",
     target: "node20",
     page: "docs/guide/client.md",
+    changes: "packages/client/CHANGELOG.md",
     entries: { index: ["packages/client/index.ts"] },
   },
 ];
@@ -97,12 +101,15 @@ export async function libraryFiles(
 ): Promise<ReadonlyMap<string, Uint8Array>> {
   const { files, imported } = await bundleLibrary(library);
   const all = new Map<string, string | Uint8Array>([
-    ["package.json", manifest(library, version, imported)],
     ...libraryPages(library.page),
     ["LICENSE", readFileSync(join(root, "LICENSE"))],
     ...files,
     ...declarations(library),
   ]);
+  if (library.changes !== undefined)
+    all.set("CHANGELOG.md", readFileSync(join(root, library.changes)));
+  const parts = new Set([...all.keys()].map((path) => path.split("/")[0]!));
+  all.set("package.json", manifest(library, version, imported, [...parts].sort()));
   return new Map(
     [...all]
       .sort(([a], [b]) => (a < b ? -1 : 1))
@@ -168,6 +175,7 @@ function manifest(
   { name, description, keywords, node, entries }: Library,
   version: string,
   imported: ReadonlySet<string>,
+  files: readonly string[],
 ): string {
   const { dependencies, license } = JSON.parse(
     readFileSync(join(root, "package.json"), "utf8"),
@@ -193,7 +201,10 @@ function manifest(
     main: "./index.js",
     types: "./types/index.d.ts",
     exports: { ...Object.fromEntries(exports), "./package.json": "./package.json" },
+    files,
     sideEffects: false,
+    // Published from the project's own pipeline, with a proof of the commit.
+    publishConfig: { access: "public", provenance: true },
     dependencies: Object.fromEntries(versions),
   };
   return `${JSON.stringify(content, null, 2)}\n`;

@@ -1,30 +1,15 @@
 /**
  * Kubernetes, as far as the chart's pods notice: a StatefulSet with Parallel management, volumes,
  * secrets and config maps, names of pods, a service of those that are ready, restarts of
- * containers, jobs. Each container is a process in a network and a mount namespace of its own, on a
- * root of its own, with the image's /usr being this machine's. Runs in a network namespace made for
- * it: it makes a bridge there.
+ * containers, jobs. Each container is a process (sandbox.ts).
  */
-import { type ChildProcess, execFileSync, spawn } from "node:child_process";
-import {
-  appendFileSync,
-  cpSync,
-  existsSync,
-  lstatSync,
-  mkdirSync,
-  readlinkSync,
-  renameSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
-import { dirname, join, resolve } from "node:path";
+import type { ChildProcess } from "node:child_process";
+import { mkdirSync, renameSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { request } from "undici";
-import { BUNDLED_PROGRAMS, bundledProgram, writeProgram } from "../support/bundled.ts";
-import { endsWithUs } from "../support/children.ts";
-import { until } from "../support/until.ts";
+import { Sandbox, writePrograms } from "../support/sandbox.ts";
 
-const repository = resolve(import.meta.dirname, "../..");
 const RESTART_MS = 300; // Kubernetes' later ones wait longer.
 const READY_POLL_MS = 200;
 
@@ -59,28 +44,11 @@ export interface Manifest {
   };
 }
 
-/** How the machine is set up for this: throws with what cannot be done here. */
-export function makeBridge(): void {
-  execFileSync("ip", ["link", "set", "lo", "up"]);
-  execFileSync("ip", ["link", "add", "pods", "type", "bridge"]);
-  execFileSync("ip", ["addr", "add", "10.77.0.1/16", "dev", "pods"]);
-  execFileSync("ip", ["link", "set", "pods", "up"]);
-}
-
-/** Which network namespace a process is in. */
-function networkOf(pid: number): string | undefined {
-  try {
-    return readlinkSync(`/proc/${pid}/ns/net`);
-  } catch {
-    return undefined;
-  }
-}
-
 export class Pod {
   readonly name: string;
-  readonly address: string;
   readonly dir: string;
   readonly spec: PodSpec;
+  readonly sandbox: Sandbox;
   isReady = false;
   isStopping = false;
   restarts = 0;
@@ -89,15 +57,15 @@ export class Pod {
   child: ChildProcess | undefined;
   ended: Promise<void> = Promise.resolve();
 
-  constructor(name: string, address: string, dir: string, spec: PodSpec) {
+  constructor(name: string, dir: string, spec: PodSpec, sandbox: Sandbox) {
     this.name = name;
-    this.address = address;
     this.dir = dir;
     this.spec = spec;
+    this.sandbox = sandbox;
   }
 
-  get root(): string {
-    return join(this.dir, "root");
+  get address(): string {
+    return this.sandbox.address;
   }
 
   get container(): Container {
@@ -113,7 +81,6 @@ export class Kubernetes {
   readonly pods = new Map<string, Pod>();
   /** Pods of jobs and clients. */
   readonly #others = new Set<Pod>();
-  #links = 0;
   #podCount = 0;
   #set: Manifest | undefined;
   #isClosed = false;
@@ -123,11 +90,7 @@ export class Kubernetes {
     this.#dir = dir;
     this.#domain = domain;
     mkdirSync(join(dir, "claims"), { recursive: true });
-    mkdirSync(join(dir, "bin"), { recursive: true });
-    for (const program of BUNDLED_PROGRAMS) {
-      const source = [process.execPath, join(repository, "bin", `${program}.js`)];
-      writeProgram(join(dir, "bin", program), bundledProgram(program) ?? source);
-    }
+    writePrograms(join(dir, "bin"));
     void this.#probe();
   }
 
@@ -219,30 +182,10 @@ export class Kubernetes {
 
   #pod(name: string, spec: PodSpec): Pod {
     const count = ++this.#podCount;
-    const pod = new Pod(name, `10.77.1.${count}`, join(this.#dir, `pod-${count}-${name}`), spec);
-    const { root } = pod;
-    for (const path of [
-      "etc",
-      "tmp",
-      "var/lib",
-      "opt/quorate/bin",
-      "proc",
-      "dev",
-      repository,
-      dirname(process.execPath),
-    ]) {
-      mkdirSync(join(root, path), { recursive: true });
-    }
-    for (const path of ["usr", "bin", "sbin", "lib", "lib64"]) {
-      if (!existsSync(`/${path}`)) continue;
-      if (lstatSync(`/${path}`).isSymbolicLink())
-        symlinkSync(readlinkSync(`/${path}`), join(root, path));
-      else mkdirSync(join(root, path));
-    }
-    cpSync("/etc/passwd", join(root, "etc/passwd"));
-    writeFileSync(join(root, "etc/nsswitch.conf"), "hosts: files\n");
-    writeFileSync(join(root, "etc/resolv.conf"), "");
-    writeFileSync(join(root, "etc/hosts"), "");
+    const dir = join(this.#dir, `pod-${count}-${name}`);
+    const programs = join(this.#dir, "bin");
+    const sandbox = new Sandbox({ dir, programs, address: `10.77.1.${count}` });
+    const pod = new Pod(name, dir, spec, sandbox);
     this.#writeConfig(pod);
     this.#hosts(pod);
     return pod;
@@ -287,46 +230,14 @@ export class Kubernetes {
     const binds = container.volumeMounts.map(
       ({ name, mountPath }) => [this.#volume(pod, name), mountPath] as const,
     );
-    const real = ["usr", "bin", "sbin", "lib", "lib64"].filter(
-      (path) => existsSync(`/${path}`) && !lstatSync(`/${path}`).isSymbolicLink(),
-    );
-    const script = [
-      "set -e",
-      ...[...real, "proc", "dev"].map((path) => `mount --rbind /${path} "$ROOT/${path}"`),
-      `mount --bind '${join(this.#dir, "bin")}' "$ROOT/opt/quorate/bin"`,
-      ...binds.map(([from, to]) => `mkdir -p "$ROOT${to}"; mount --bind '${from}' "$ROOT${to}"`),
-      // After the volumes: a clone may lie below /tmp, which is one of them.
-      ...[repository, dirname(process.execPath)].map(
-        (path) => `mkdir -p "$ROOT${path}"; mount --rbind '${path}' "$ROOT${path}"`,
-      ),
-      "ip link set lo up",
-      "until ip link show eth0 >/dev/null 2>&1; do sleep 0.02; done",
-      `ip addr add ${pod.address}/16 dev eth0; ip link set eth0 up`,
-      `exec chroot "$ROOT" /usr/bin/env -i PATH=/usr/local/bin:/usr/bin:/bin HOME=/ "$@"`,
-    ].join("\n");
-    const child = spawn(
-      "unshare",
-      ["--net", "--mount", "--propagation=private", "sh", "-c", script, "sh", ...env, ...command],
-      {
-        env: { ...process.env, ROOT: pod.root },
-        stdio: ["ignore", "pipe", "pipe"],
-      },
-    );
-    endsWithUs(child);
+    const logFile = join(this.#dir, `${pod.name}.log`);
+    const { name, sandbox } = pod;
+    const { child, connected } = sandbox.start({ name, command, env, binds, logFile, onLine });
     pod.child = child;
-    const log = join(this.#dir, `${pod.name}.log`);
-    let rest = "";
-    child.stdout.on("data", (bytes) => {
-      const lines = (rest + String(bytes)).split("\n");
-      rest = lines.pop()!;
-      for (const line of lines) onLine(line);
-    });
-    child.stderr.on("data", (bytes) => appendFileSync(log, bytes));
     pod.ended = new Promise((done) => {
       child.once("exit", async (code) => {
         pod.isReady = false;
         pod.exitCode = code;
-        appendFileSync(log, `--- container of ${pod.name} ended with ${code}\n`);
         if (isService && !pod.isStopping) {
           await delay(RESTART_MS);
           pod.restarts++;
@@ -335,23 +246,7 @@ export class Kubernetes {
         done();
       });
     });
-    const link = `v${++this.#links}`;
-    await until(`the network of ${pod.name}`, () => {
-      if (child.exitCode !== null || child.signalCode !== null) return true;
-      if (networkOf(child.pid!) === networkOf(process.pid)) return false;
-      try {
-        execFileSync(
-          "ip",
-          ["link", "add", link, "type", "veth", "peer", "name", "eth0", "netns", String(child.pid)],
-          { stdio: "ignore" },
-        );
-        execFileSync("ip", ["link", "set", link, "master", "pods", "up"], { stdio: "ignore" });
-        return true;
-      } catch {
-        // It ends just now.
-        return false;
-      }
-    });
+    await connected;
   }
 
   async #remove(pod: Pod): Promise<void> {
@@ -395,7 +290,7 @@ export class Kubernetes {
   }
 
   #hosts(pod: Pod): void {
-    writeFileSync(join(pod.root, "etc/hosts"), this.#hostsText());
+    pod.sandbox.writeHosts(this.#hostsText());
   }
 
   #hostsText(): string {

@@ -8,6 +8,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
+import { writeBackupMetrics } from "@quorate/backup/node";
 import { parse } from "yaml";
 import { withCluster } from "../support/cluster.ts";
 import { dashboardQueries } from "../support/dashboard.ts";
@@ -126,11 +127,13 @@ test("alerts fire when the quorum is lost, and not before; every metric that rul
   const rules = parse(readFileSync(join(directory, "alerts.yml"), "utf8")) as Rules;
   await withCluster({ size: 3, flags: ["--metrics=extensive"] }, async (cluster) => {
     // None of them waits for something to happen first.
-    const exposed = (
-      await Promise.all(cluster.members.map((member) => get(cluster, member, "/metrics")))
-    )
-      .map(({ body }) => body)
-      .join("\n");
+    const members = await Promise.all(
+      cluster.members.map((member) => get(cluster, member, "/metrics")),
+    );
+    const ofBackup = join(dir, "backup.prom");
+    const status = { revision: 1, recordedMs: 1, baseMs: 1 };
+    await writeBackupMetrics(ofBackup, status, { passedMs: 1, uploadedBytes: 1 });
+    const exposed = [...members.map(({ body }) => body), readFileSync(ofBackup, "utf8")].join("\n");
     const ours = rules.groups.flatMap(({ rules: all }) =>
       all.flatMap(({ expr }) => expr.match(/\b[a-z]+_[a-z0-9_]+(?=[{[ ])/g) ?? []),
     );

@@ -13,8 +13,9 @@ import { promisify } from "node:util";
 import { parse, parseAllDocuments } from "yaml";
 import { makeAuthority, makeCertificate } from "../support/certs.ts";
 import { findProgram } from "../support/executables.ts";
+import { makeBridge } from "../support/sandbox.ts";
 import { until } from "../support/until.ts";
-import { Kubernetes, type Manifest, makeBridge } from "./pods.ts";
+import { Kubernetes, type Manifest } from "./pods.ts";
 import { NAMESPACE, RELEASE, type Rendering, renderedFile } from "./render-chart.ts";
 
 const dir = process.argv[2];

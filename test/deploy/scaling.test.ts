@@ -4,30 +4,15 @@
  * which is not there. What Kubernetes does is in pods.ts.
  */
 import assert from "node:assert/strict";
-import { spawn, spawnSync } from "node:child_process";
+import { spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { endsWith } from "../support/children.ts";
 import { findProgram } from "../support/executables.ts";
+import { ISOLATE, whyNoSandboxes } from "../support/sandbox.ts";
 import { chartHash, RENDERINGS, render, renderedFile } from "./render-chart.ts";
-
-const isolate = ["--net", "--mount", "--propagation=private"];
-
-/** Why pods cannot run as processes here, or false. */
-function whyNot(): string | false {
-  for (const program of ["unshare", "nsenter", "ip", "chroot"])
-    if (findProgram(program) === undefined) return `${program} is not installed`;
-  const probe =
-    "ip link set lo up && ip link add pods type bridge && ip link add v1 type veth peer name v2 && mount -t tmpfs tmpfs /mnt";
-  const { status, stderr } = spawnSync("unshare", [...isolate, "sh", "-c", probe], {
-    encoding: "utf8",
-  });
-  return status === 0
-    ? false
-    : `network namespaces cannot be made here: ${stderr?.trim().split("\n").at(-1)}`;
-}
 
 test("what the tests run is what helm makes of the chart", () => {
   for (const what of RENDERINGS) {
@@ -40,7 +25,7 @@ test("what the tests run is what helm makes of the chart", () => {
 });
 
 test("helm upgrade to 1, 3 and 5 members, up and down, with a client that writes", {
-  skip: whyNot(),
+  skip: whyNoSandboxes(),
   timeout: 580_000,
 }, async (t) => {
   const dir = mkdtempSync(join(tmpdir(), "quorate-scaling-"));
@@ -52,7 +37,7 @@ test("helm upgrade to 1, 3 and 5 members, up and down, with a client that writes
     join(dir, "run"),
   ];
   const child = endsWith(
-    spawn("unshare", [...isolate, ...scenario], { stdio: ["ignore", "pipe", "pipe"] }),
+    spawn("unshare", [...ISOLATE, ...scenario], { stdio: ["ignore", "pipe", "pipe"] }),
     t,
   );
   let text = "";

@@ -20,6 +20,8 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import { promisify } from "node:util";
 import { startMember } from "@quorate/embed/node";
+import { transform } from "esbuild";
+import { apiReport } from "../../scripts/release/api-report.ts";
 import { linksOf } from "../../scripts/release/documents.ts";
 import { type Library, libraries, libraryFiles } from "../../scripts/release/library.ts";
 
@@ -82,7 +84,7 @@ for (const { name } of libraries) {
 
 test("the pages have programs", () => {
   assert.equal(programsOf(whole).length, 2);
-  assert.equal(programsOf(clientAlone).length, 1);
+  assert.ok(programsOf(clientAlone).length > 2);
 });
 
 for (const [index, { program, output }] of programsOf(whole).entries()) {
@@ -106,16 +108,23 @@ async function nodes(): Promise<ReadonlyMap<string, string>> {
   return found;
 }
 
+/** A program as a Node of this version takes it. */
+async function forNode(program: string, version: string): Promise<string> {
+  if (Number(/^v(\d+)/.exec(version)?.[1]) >= 24) return program;
+  return (await transform(program, { format: "esm", target: "node20" })).code;
+}
+
 for (const [version, path] of await nodes()) {
-  test(`the program of ${clientAlone.page} prints what the page shows on Node ${version}`, async () => {
-    await using member = await startMember();
-    const [{ program, output }] = programsOf(clientAlone);
-    const file = join(project, `client-${version}.js`);
-    writeFileSync(file, program);
-    const env = { ...process.env, NODE_OPTIONS: "", ENDPOINT: member.endpoints[0] };
-    const { stdout, stderr } = await run(path, [file], { timeout: 120_000, env });
-    assert.equal(stdout, output, stderr);
-  });
+  for (const [index, { program, output }] of programsOf(clientAlone).entries()) {
+    test(`program ${index + 1} of ${clientAlone.page} prints what the page shows on Node ${version}`, async () => {
+      await using member = await startMember();
+      const file = join(project, `client-${index}-${version}.js`);
+      writeFileSync(file, await forNode(program, version));
+      const env = { ...process.env, NODE_OPTIONS: "", ENDPOINT: member.endpoints[0] };
+      const { stdout, stderr } = await run(path, [file], { timeout: 120_000, env });
+      assert.equal(stdout, output, stderr);
+    });
+  }
 }
 
 test("the client's package depends on nothing, and takes less than a megabyte", () => {
@@ -125,6 +134,35 @@ test("the client's package depends on nothing, and takes less than a megabyte", 
     .map((name) => statSync(join(home, name)))
     .reduce((sum, stat) => sum + (stat.isFile() ? stat.size : 0), 0);
   assert.ok(bytes > 100_000 && bytes < 1_000_000, `${bytes}`);
+});
+
+test("the client's interface is the one that was reviewed: packages/client/api.txt", () => {
+  const home = join(project, "node_modules", clientAlone.name);
+  const paths = readdirSync(join(home, "types"), { recursive: true, encoding: "utf8" });
+  const declarations = paths.filter((path) => path.endsWith(".d.ts"));
+  const files = new Map(
+    declarations.map((path) => [`types/${path}`, readFileSync(join(home, "types", path), "utf8")]),
+  );
+  const report = apiReport(files, "types/index.d.ts");
+  const reviewed = join(root, "packages/client/api.txt");
+  // UPDATE_API=1 writes it: review the difference, and say in CHANGELOG.md what it breaks.
+  if (process.env["UPDATE_API"] === "1") writeFileSync(reviewed, report);
+  assert.equal(report, readFileSync(reviewed, "utf8"));
+  assert.match(report, /^export \{\n[^}]*\n {2}connect,\n/);
+  assert.match(
+    report,
+    /^interface WatchResponse \{/m,
+    "what an exported declaration names is there",
+  );
+});
+
+test("the client's versions have a page, which begins with the present one", () => {
+  const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+  const page = readFileSync(
+    join(project, "node_modules", clientAlone.name, "CHANGELOG.md"),
+    "utf8",
+  );
+  assert.equal(/^## (.*)$/m.exec(page)?.[1], version);
 });
 
 test("the package depends on what is pinned here, and on no package of this repository", () => {

@@ -30,6 +30,7 @@ const executed = new Set([
   "docs/operate/install.md",
   "docs/guide/migration.md",
   "docs/operate/operations.md",
+  "docs/operate/operator.md",
   "docs/guide/patroni.md",
   "docs/operate/proxy.md",
   "docs/guide/users-and-roles.md",

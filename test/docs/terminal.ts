@@ -14,7 +14,8 @@ const blockLimitMs = 400_000;
  * What a member or a proxy logs when it serves; a block is taken to serve when as many as it starts
  * have.
  */
-const readyLine = /ready to (?:serve|proxy) client requests|started gRPC proxy/g;
+const readyLine =
+  /ready to (?:serve|proxy) client requests|started gRPC proxy|this operator leads/g;
 
 /** A block that stays. */
 export interface Served {

@@ -7,11 +7,15 @@ import { FAULT_KINDS, optionsOf } from "@quorate/sim";
 
 const root = join(import.meta.dirname, "../..");
 const PAGE = readFileSync(join(root, "docs/internals/timers.md"), "utf8");
-/** Packages that a simulated member is made of. */
-const SOURCES = "{raft,wal,store,member,services,transport}/src/**/*.ts";
+/** Packages that a simulated member and its clients' connections are made of, and front-ends. */
+const SOURCES = "{{raft,wal,store,member,services,transport,rpc}/src,front/{src,node}}/**/*.ts";
 const TIMER = /^(?:export )?const ([A-Z][A-Z0-9_]*_(MS|SECONDS|TICKS))(?:: number)? =\s*([^;]*);/gm;
 /** Names with a unit that are no times. */
-const NO_TIMES = ["member/src/reads/slices.ts BYTES_PER_MS"];
+const NO_TIMES = [
+  "member/src/reads/slices.ts BYTES_PER_MS",
+  // The most that a request may say: a longer one is cut to it.
+  "rpc/src/gateway/metadata.ts MAX_TIMEOUT_MS",
+];
 const THEMES = ["leases", "handovers", "slow"];
 
 /** The rows of the page: what the second column names, its value, and the last column. */

@@ -26,13 +26,14 @@ const allowed: Readonly<Record<string, string>> = {
   // The client is for discovery, which is another cluster.
   server: "proto host metrics raft rpc front store transport member services http-kv v2 client",
   // A member, and the client, in the process of a program.
-  embed: "proto host client member server",
-  backup: "proto host wal bolt store client(t)",
+  embed: "proto host rpc client member server",
+  backup: "proto host metrics wal bolt store client(t)",
   ctl: "proto host cli wal bolt store client backup",
   proxy: "proto host metrics cli rpc client member server ctl",
   "kube-storage": "proto host metrics",
   "kube-apiserver": "proto host metrics cli rpc client member server embed kube-storage",
-  quorate: "host cli server proxy kube-apiserver",
+  operator: "proto host metrics cli client",
+  quorate: "host cli server proxy operator kube-apiserver",
 };
 
 /** What `allowed` says, by package. */

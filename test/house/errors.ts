@@ -9,7 +9,7 @@ import { type Finding, isCode, lineAt, type SourceFile } from "./tree.ts";
 const outside: ReadonlyMap<string, string> = new Map([
   ["CodedError", "the base class"],
   ["EtcdError", "its code names an entry of etcd's catalogue"],
-  ["ClientError", "its code names an entry of etcd's catalogue, or none"],
+  ["ClientError", "its code names an entry of etcd's catalogue, or a gRPC status"],
   ["StatusError", "its code is gRPC's number"],
   ["LinkError", "its code is gRPC's number"],
   ["Exit", "its code is the exit code of the process"],

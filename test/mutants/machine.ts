@@ -17,7 +17,10 @@ wrong command line.`;
 const ROOT = join(import.meta.dirname, "../..");
 const PACKAGES = join(ROOT, "packages");
 /** Packages whose tests stand with another package too. */
-const TESTED_BY: Readonly<Record<string, readonly string[]>> = { member: ["server"] };
+const TESTED_BY: Readonly<Record<string, readonly string[]>> = {
+  member: ["server"],
+  services: ["server"],
+};
 /** A run that takes so much longer than without a change has seen it. */
 const MAX_RUN_FACTOR = 5;
 const MIN_RUN_MS = 15_000;

@@ -13,9 +13,9 @@ import {
   type Outcome,
   REFUSALS,
 } from "@quorate/sim";
+import type { ClientIdentity } from "../../scripts/cluster/health.ts";
 import { CallError, TestClient } from "../support/client.ts";
 import { SHARED, SHARED_KEYS } from "./keys.ts";
-import type { RunningCluster } from "./members.ts";
 import type { Recorder } from "./recorder.ts";
 
 /** A client whose call failed turns to another member after so long. */
@@ -48,9 +48,18 @@ export interface Pace {
   readonly callLimitMs: number;
 }
 
+/** The members that clients turn to. */
+export interface Targets {
+  readonly nodes: readonly {
+    readonly name: string;
+    readonly test: { readonly clientAddress: string };
+  }[];
+  readonly cluster: { readonly identity: ClientIdentity };
+}
+
 /** What all clients of a round know. */
 export class Shared {
-  readonly running: RunningCluster;
+  readonly running: Targets;
   readonly recorder: Recorder;
   readonly pace: Pace;
   /** The revision at which the round began. */
@@ -64,7 +73,7 @@ export class Shared {
   readonly plant: Plant | undefined;
 
   constructor(
-    running: RunningCluster,
+    running: Targets,
     recorder: Recorder,
     pace: Pace,
     base: number,

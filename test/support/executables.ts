@@ -44,6 +44,14 @@ export const quorate: Executable = {
 export const etcd: Executable | undefined =
   etcdPath === undefined ? undefined : { name: "etcd", command: [etcdPath] };
 
+const newestPath = process.env["QUORATE_TEST_ETCD_NEWEST"] ?? "";
+
+/** The newest etcd, where QUORATE_TEST_ETCD_NEWEST has its path: Debian's is an old one. */
+export const etcdNewest: Executable | undefined =
+  newestPath === "" ? undefined : { name: "etcd", command: [newestPath] };
+
+export const skipWithoutEtcdNewest: string | false =
+  etcdNewest === undefined && "QUORATE_TEST_ETCD_NEWEST has no path of etcd 3.7";
 export const skipWithoutEtcd = skipWithout("etcd", "Debian: apt-get install etcd-server");
 export const skipWithoutEtcdctl = skipWithout("etcdctl", "Debian: apt-get install etcd-client");
 

@@ -61,6 +61,11 @@ export class Duties {
     this.#baseTimeMs = baseTimeMs;
   }
 
+  /** When the newest base was taken. */
+  get baseTimeMs(): number {
+    return this.#baseTimeMs;
+  }
+
   /** Called when changes were recorded: they show progress by themselves. */
   changed(nowMs: number): void {
     this.#dueMs.progress = nowMs + PROGRESS_INTERVAL_MS;

@@ -17,6 +17,7 @@ import { BackupError } from "../src/errors.ts";
 import { type FollowState, followState, leasesOfBase } from "../src/follow-state.ts";
 import { baseName } from "../src/format.ts";
 import { Journal } from "../src/journal.ts";
+import type { Mirror } from "../src/mirror.ts";
 import { type ClusterState, ClusterView } from "./cluster-view.ts";
 import { Duties, type DutyOptions } from "./duties.ts";
 import { CompactedAwayError, type FollowedRevision, Follower } from "./follower.ts";
@@ -24,12 +25,18 @@ import { CompactedAwayError, type FollowedRevision, Follower } from "./follower.
 export interface RecorderOptions extends DutyOptions {
   /** End once all changes that the cluster had made at the start are recorded. */
   readonly once: boolean;
+  /** Interval between passes of the mirror. */
+  readonly mirrorIntervalMs: number;
 }
 
 export interface RecorderDeps extends BaseDeps {
   readonly client: Client;
   readonly disk: Disk;
   readonly clock: Clock;
+  /** Copies the directory to an object store; absent for none. */
+  readonly mirror?: Mirror | undefined;
+  /** Called now and then, and at the end: makes the status known. Rejects with DiskError. */
+  publish?: ((status: BackupStatus) => Promise<void>) | undefined;
   /** Reports a step of the run to the operator. */
   report(text: string): void;
   warn(text: string): void;
@@ -39,12 +46,23 @@ export interface RecorderDeps extends BaseDeps {
  * Interval between syncs, and between looks at what is due: the longest unsynced time, plus a sync.
  */
 const TICK_MS = 500;
+const PUBLISH_INTERVAL_MS = 10_000;
 const MIN_PAUSE_MS = 200;
 const MAX_PAUSE_MS = 5000;
 /**
  * How often in a row a base is retaken because its history was compacted before it was followed.
  */
 const MAX_BASES_IN_A_ROW = 5;
+
+/** How far a backup is; times are of the wall clock in ms, 0 before there is one. */
+export interface BackupStatus {
+  /** The last recorded revision. */
+  readonly revision: number;
+  /** All changes up to then are recorded. */
+  readonly recordedMs: number;
+  /** When the newest base was taken. */
+  readonly baseMs: number;
+}
 
 /** Client errors that a retry cannot fix. */
 const FINAL_CODES = new Set(["PermissionDenied", "UserEmpty", "AuthFailed", "InvalidAuthToken"]);
@@ -69,6 +87,13 @@ export class Recorder {
     this.#journal = new Journal(deps.disk, options.dir, () => deps.clock.wallMs());
   }
 
+  /** How far the backup is. */
+  get status(): BackupStatus {
+    const { last: revision, recordedMs } = this.#journal;
+    const baseMs = this.#duties?.baseTimeMs ?? 0;
+    return { revision, recordedMs: Math.max(recordedMs, baseMs), baseMs };
+  }
+
   /**
    * Runs until stopped, or with `once` until everything is recorded. Call once. Rejects with
    * BackupError, ClientError, DiskError, EtcdFileError.
@@ -79,6 +104,7 @@ export class Recorder {
     disk.makeDir(dir);
     const lock = disk.lock(`${dir}/lock`);
     try {
+      await this.#deps.mirror?.begin();
       const target = await this.#begin();
       await this.#follow(once ? target : Number.POSITIVE_INFINITY);
       if (this.#failure === undefined) {
@@ -94,6 +120,8 @@ export class Recorder {
       lock.release();
     }
     if (this.#failure !== undefined) throw this.#failure;
+    await this.#deps.mirror?.pass(true);
+    await this.#deps.publish?.(this.status);
     report(`stopped at revision ${this.#journal.last}`);
   }
 
@@ -207,7 +235,11 @@ export class Recorder {
       this.#failure ??= error;
       end();
     };
-    const background = Promise.all([this.#syncLoop().catch(fail), this.#dutyLoop().catch(fail)]);
+    const background = Promise.all([
+      this.#syncLoop().catch(fail),
+      this.#dutyLoop().catch(fail),
+      this.#mirrorLoop().catch(fail),
+    ]);
     try {
       await this.#followLoop(target);
     } finally {
@@ -300,7 +332,13 @@ export class Recorder {
   }
 
   async #dutyLoop(): Promise<void> {
+    let publishedMs = Number.NEGATIVE_INFINITY;
     while (this.#isFollowing && !this.#stop.aborted) {
+      const nowMs = this.#deps.clock.wallMs();
+      if (nowMs - publishedMs >= PUBLISH_INTERVAL_MS) {
+        await this.#deps.publish?.(this.status);
+        publishedMs = nowMs;
+      }
       await this.#sleep(TICK_MS);
       if (!this.#isFollowing || this.#stop.aborted) return;
       await defined(this.#duties, "the duties")
@@ -308,6 +346,19 @@ export class Recorder {
         .catch((error: unknown) => {
           if (error !== this.#stop.reason) ignoreClientError(error);
         });
+    }
+  }
+
+  async #mirrorLoop(): Promise<void> {
+    const { mirror, clock } = this.#deps;
+    if (mirror === undefined) return;
+    const { mirrorIntervalMs } = this.#options;
+    let dueMs = clock.wallMs() + mirrorIntervalMs;
+    while (this.#isFollowing) {
+      await this.#sleep(Math.max(MIN_PAUSE_MS, Math.min(TICK_MS, mirrorIntervalMs)));
+      if (clock.wallMs() < dueMs) continue;
+      await mirror.keepUp();
+      dueMs = clock.wallMs() + mirrorIntervalMs;
     }
   }
 

@@ -36,6 +36,7 @@ export class Journal {
   #failed = false;
   #clusterId = 0n;
   #last = 0;
+  #recordedMs = 0;
   #lastChanges: readonly RevisionChange[] | undefined;
   #leases = new Map<bigint, number>();
 
@@ -52,6 +53,11 @@ export class Journal {
   /** The last recorded revision. */
   get last(): number {
     return this.#last;
+  }
+
+  /** The wall-clock time in ms up to which all changes are recorded; 0 before the first record. */
+  get recordedMs(): number {
+    return this.#recordedMs;
   }
 
   /** The changes of the last revision; undefined while the base is the newest record. */
@@ -136,6 +142,7 @@ export class Journal {
   /** Appends a record, durable after `sync`. @throws DiskError */
   append(record: BackupRecord): void {
     this.#attempt(() => defined(this.#segment, "the segment").append(record));
+    if (record.kind === "changes" || record.kind === "progress") this.#recordedMs = record.timeMs;
   }
 
   /** Begins the next segment if this one is full. Rejects with DiskError. */

@@ -24,7 +24,14 @@ async function snapshotFile(): Promise<{ bytes: Uint8Array; revision: number }> 
   return { bytes: backup.disk.readAll(`${DIR}/${name}`), revision: backup.model.revision };
 }
 
-const OPTIONS = { dir: DIR, retainMs: 0, intervalMs: 0, hashIntervalMs: 60_000, once: false };
+const OPTIONS = {
+  dir: DIR,
+  retainMs: 0,
+  intervalMs: 0,
+  hashIntervalMs: 60_000,
+  once: false,
+  mirrorIntervalMs: 1000,
+};
 
 /** Dependencies of a run; pauses take one turn of the event loop. */
 function setUp(client: object, snapshot: RecorderDeps["saveSnapshot"] | Uint8Array) {
@@ -111,7 +118,11 @@ describe("a run", () => {
     disk.open(`${DIR}/${baseName(revision - 2, 0)}`, "create").close();
     const head = { kind: "head", clusterId: 9n, revision: revision - 1, timeMs: 0 } as const;
     SegmentWriter.create(disk, DIR, 7, head).close();
-    await new Recorder({ ...OPTIONS, once: true }, deps, new AbortController().signal).run();
+    await new Recorder(
+      { ...OPTIONS, once: true, mirrorIntervalMs: 1000 },
+      deps,
+      new AbortController().signal,
+    ).run();
     const missing = `files that lead to revision ${revision - 1} are missing: taking a new base`;
     assert.ok(reports.includes(missing), reports.join("\n"));
     assert.deepEqual(

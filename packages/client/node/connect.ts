@@ -14,12 +14,13 @@ import {
   tlsContext,
 } from "@quorate/host";
 import { splitAddress } from "@quorate/rpc/client";
-import { Client, type Credentials } from "../src/client.ts";
+import { Client, type Credentials, type OpenLink } from "../src/client.ts";
 import { type Endpoint, parseEndpoint } from "../src/endpoint.ts";
 import { Failover } from "../src/failover.ts";
-import type { ClientTimer, Link } from "../src/link.ts";
+import type { ClientClock, ClientTimer, Link } from "../src/link.ts";
 import { EngineLink } from "./engine-link.ts";
 import { timerMs } from "./link-clock.ts";
+import { tracer } from "./tracing.ts";
 
 /** TLS options. Certificates and keys are PEM contents, not paths. */
 export interface TlsOptions {
@@ -91,7 +92,8 @@ const DEFAULT_DIAL_TIMEOUT_MS = 2000;
 
 const clock = {
   nowMs: () => performance.now(),
-  sleep: (delayMs: number) => sleep(timerMs(delayMs)),
+  sleep: (delayMs: number, signal?: AbortSignal) =>
+    sleep(timerMs(delayMs), undefined, signal === undefined ? {} : { signal }).catch(() => {}),
 };
 
 const timer: ClientTimer = {
@@ -161,11 +163,31 @@ export function connect(options: ClientOptions): Client {
     });
   };
   const links = options.endpoints.map(openLink);
+  return clientOver(links, { openLink, first: Math.floor(Math.random() * links.length) }, options);
+}
+
+/** What a client is made of besides its links. */
+export interface ClientParts {
+  /** Links to endpoints that are not the client's own. */
+  readonly openLink: OpenLink;
+  /** The index of the link that is used first. */
+  readonly first: number;
+  /** The process's, if absent. */
+  readonly clock?: ClientClock;
+  readonly timer?: ClientTimer;
+}
+
+/** A client over links that are there, with the options that concern calls. */
+export function clientOver(
+  links: readonly Link[],
+  parts: ClientParts,
+  options: Pick<ClientOptions, "auth" | "timeoutMs" | "dialTimeoutMs" | "maxPendingCalls">,
+): Client {
   const limits = {
     timeoutMs: options.timeoutMs ?? 5000,
     dialTimeoutMs: options.dialTimeoutMs ?? DEFAULT_DIAL_TIMEOUT_MS,
     maxPendingCalls: options.maxPendingCalls ?? 10_000,
   };
-  const failover = new Failover(links, limits, clock, Math.floor(Math.random() * links.length));
-  return new Client(failover, openLink, options.auth, timer);
+  const failover = new Failover(links, limits, parts.clock ?? clock, parts.first);
+  return new Client(failover, parts.openLink, options.auth, parts.timer ?? timer, tracer);
 }

@@ -13,6 +13,7 @@ import type {
 } from "@quorate/rpc";
 import { DeadlineQueue } from "@quorate/rpc";
 import { Channel } from "@quorate/rpc/client";
+import { unlessAborted } from "../src/caller.ts";
 import type { Endpoint } from "../src/endpoint.ts";
 import { type CallMetadata, type Link, LinkError, type LinkStream } from "../src/link.ts";
 import { CLOSED, EngineStream } from "./engine-stream.ts";
@@ -32,6 +33,11 @@ function metadataOf({ token, requireLeader }: CallMetadata): CallStart["metadata
   if (token !== undefined && token !== "") fields.push({ name: "token", value: token });
   if (requireLeader === true) fields.push({ name: "hasleader", value: "true" });
   return fields;
+}
+
+/** A call whose signal was aborted. @param sent whether the request may have left */
+function aborted(sent: boolean): LinkError {
+  return new LinkError(GrpcCode.Canceled, "context canceled", sent);
 }
 
 export class EngineLink implements Link {
@@ -67,21 +73,23 @@ export class EngineLink implements Link {
     metadata: CallMetadata,
     dialTimeoutMs: number,
     timeoutMs: number,
+    signal?: AbortSignal,
   ): Promise<Uint8Array> {
     this.#checkSize(request);
     const deadlineMs = linkClock.monotonicMs() + timeoutMs;
     this.#begin();
     try {
-      let connection = this.#channel.ready ?? (await this.#connected(dialTimeoutMs));
+      let connection = this.#channel.ready ?? (await this.#connected(dialTimeoutMs, signal));
       for (;;) {
+        if (signal?.aborted) throw aborted(false);
         const leftMs = deadlineMs - linkClock.monotonicMs();
         if (leftMs <= 0)
           throw new LinkError(GrpcCode.DeadlineExceeded, "no response in time", false);
         const start = { path, metadata: metadataOf(metadata), timeoutMs: leftMs };
-        const response = this.#unary(connection, start, request, deadlineMs);
+        const response = this.#unary(connection, start, request, deadlineMs, signal);
         if (response !== undefined) return await response;
-        await this.#turn(deadlineMs);
-        connection = await this.#connected(dialTimeoutMs);
+        await this.#turn(deadlineMs, signal);
+        connection = await this.#connected(dialTimeoutMs, signal);
       }
     } finally {
       this.#end();
@@ -139,23 +147,32 @@ export class EngineLink implements Link {
     start: CallStart,
     request: Uint8Array,
     deadlineMs: number,
+    signal: AbortSignal | undefined,
   ): Promise<Uint8Array> | undefined {
     let call: ClientCall | undefined;
     const result = new Promise<Uint8Array>((resolve, reject) => {
       let response: Uint8Array | undefined;
+      const giveUp = (why: LinkError): void => {
+        leave();
+        call?.cancel();
+        reject(why);
+      };
       const deadline = {
         deadlineMs,
-        expired: () => {
-          call?.cancel();
-          reject(new LinkError(GrpcCode.DeadlineExceeded, "no response in time", true));
-        },
+        expired: () =>
+          giveUp(new LinkError(GrpcCode.DeadlineExceeded, "no response in time", true)),
+      };
+      const stop = (): void => giveUp(aborted(true));
+      const leave = (): void => {
+        this.#deadlines.remove(deadline);
+        signal?.removeEventListener("abort", stop);
       };
       const events: ClientCallEvents = {
         message: (bytes) => {
           response = bytes;
         },
         ended: ({ code, message }, wasSent) => {
-          this.#deadlines.remove(deadline);
+          leave();
           if (this.#isClosed && code === GrpcCode.Unavailable)
             reject(new LinkError(GrpcCode.Canceled, CLOSED, wasSent));
           else if (code !== 0) reject(new LinkError(code, reasonOf(message), wasSent));
@@ -167,19 +184,21 @@ export class EngineLink implements Link {
       call = connection.call(start, events);
       if (call === undefined) return;
       this.#deadlines.add(deadline);
+      signal?.addEventListener("abort", stop);
       call.send(request, true);
     });
     return call === undefined ? undefined : result;
   }
 
   /** A connection. Rejects with LinkError: none of the call was sent. */
-  async #connected(dialTimeoutMs: number): Promise<ClientConnection> {
+  async #connected(dialTimeoutMs: number, signal?: AbortSignal): Promise<ClientConnection> {
     const { ready } = this.#channel;
     if (ready !== undefined) return ready;
     let late: { cancel(): void } | undefined;
     try {
+      const connecting = this.#channel.connect();
       return await Promise.race([
-        this.#channel.connect(),
+        signal === undefined ? connecting : unlessAborted(connecting, signal),
         new Promise<never>((_, reject) => {
           late = linkClock.after(dialTimeoutMs, () =>
             reject(new LinkError(GrpcCode.Unavailable, "no connection in time", false)),
@@ -187,6 +206,7 @@ export class EngineLink implements Link {
         }),
       ]);
     } catch (error) {
+      if (signal?.aborted) throw aborted(false);
       if (error instanceof LinkError) throw error;
       const { code, message, cause } = error as Error & { code: number };
       const details = cause instanceof Error ? cause.message : message;
@@ -200,21 +220,30 @@ export class EngineLink implements Link {
   }
 
   /** Resolves when another call has ended. Rejects with LinkError at the deadline. */
-  #turn(deadlineMs: number | undefined): Promise<void> {
+  #turn(deadlineMs: number | undefined, signal?: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
+      const leave = (): void => {
+        this.#deadlines.remove(deadline);
+        signal?.removeEventListener("abort", stop);
+      };
+      const giveUp = (why: LinkError): void => {
+        leave();
+        this.#waiting.splice(this.#waiting.indexOf(go), 1);
+        reject(why);
+      };
       const deadline = {
         deadlineMs,
-        expired: () => {
-          this.#waiting.splice(this.#waiting.indexOf(go), 1);
-          reject(new LinkError(GrpcCode.DeadlineExceeded, "no response in time", false));
-        },
+        expired: () =>
+          giveUp(new LinkError(GrpcCode.DeadlineExceeded, "no response in time", false)),
       };
+      const stop = (): void => giveUp(aborted(false));
       const go = (): void => {
-        this.#deadlines.remove(deadline);
+        leave();
         resolve();
       };
       this.#waiting.push(go);
       this.#deadlines.add(deadline);
+      signal?.addEventListener("abort", stop);
     });
   }
 

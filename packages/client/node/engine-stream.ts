@@ -7,13 +7,16 @@ import { reasonOf } from "./link-reasons.ts";
 /** Why the calls of a closed link ended. */
 export const CLOSED = "the client is closed";
 
+/** The call of a stream, as the client ends, holds back and feeds it. */
+export type OpenedCall = Pick<ClientCall, "send" | "finish" | "cancel" | "pause" | "resume">;
+
 /** Bytes of messages that wait for the loop before the stream is held back. */
 const MAX_WAITING_BYTES: number = 256 * 1024;
 
 export class EngineStream implements LinkStream, ClientCallEvents {
   readonly #check: (request: Uint8Array) => void;
   readonly #over: () => void;
-  #call: ClientCall | undefined;
+  #call: OpenedCall | undefined;
   readonly #queue: Uint8Array[] = [];
   #waitingBytes = 0;
   #status: { readonly code: number; readonly message: string } | undefined;
@@ -30,7 +33,7 @@ export class EngineStream implements LinkStream, ClientCallEvents {
   }
 
   /** The call has begun, whose events this receives. */
-  opened(call: ClientCall): void {
+  opened(call: OpenedCall): void {
     this.#call = call;
   }
 

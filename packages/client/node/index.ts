@@ -1,2 +1,10 @@
 /** The part of client that needs Node. */
-export { type ClientOptions, connect, type TlsOptions } from "./connect.ts";
+export { type Link, LinkError } from "../src/link.ts";
+export {
+  type ClientOptions,
+  type ClientParts,
+  clientOver,
+  connect,
+  type TlsOptions,
+} from "./connect.ts";
+export { LocalLink, type LocalServices } from "./local-link.ts";

@@ -19,14 +19,11 @@ import {
   type AuthUserListResponse,
   type AuthUserRevokeRoleResponse,
   type authpb,
-  type MessageType,
-  type MethodDescriptor,
 } from "@quorate/proto";
-import type { Caller } from "./caller.ts";
+import type { CallOptions } from "./call-options.ts";
+import type { Caller, UnaryMethod } from "./caller.ts";
 
 const { methods } = AuthService;
-
-type Method<T> = MethodDescriptor & { readonly responseType: MessageType<T> };
 
 export class Auth {
   readonly #caller: Caller;
@@ -37,81 +34,98 @@ export class Auth {
   }
 
   /** Has the cluster ask for users from now on; there has to be a user root with the role root. */
-  enable(): Promise<AuthEnableResponse> {
-    return this.#write(methods.AuthEnable);
+  enable(options?: CallOptions): Promise<AuthEnableResponse> {
+    return this.#write(methods.AuthEnable, {}, options);
   }
 
-  disable(): Promise<AuthDisableResponse> {
-    return this.#write(methods.AuthDisable);
+  disable(options?: CallOptions): Promise<AuthDisableResponse> {
+    return this.#write(methods.AuthDisable, {}, options);
   }
 
   /** Whether the cluster asks for users. */
-  status(): Promise<AuthStatusResponse> {
-    return this.#read(methods.AuthStatus);
+  status(options?: CallOptions): Promise<AuthStatusResponse> {
+    return this.#read(methods.AuthStatus, {}, options);
   }
 
   /** Adds a user; without a password it can only come with a certificate of its name. */
-  async userAdd(name: string, password: string | undefined): Promise<AuthUserAddResponse> {
+  async userAdd(
+    name: string,
+    password: string | undefined,
+    options?: CallOptions,
+  ): Promise<AuthUserAddResponse> {
     check("userAdd", "name", name, TEXT);
     if (password !== undefined) check("userAdd", "password", password, TEXT);
-    const options = { noPassword: password === undefined };
-    return this.#write(methods.UserAdd, { name, password: password ?? "", options });
+    const fields = {
+      name,
+      password: password ?? "",
+      options: { noPassword: password === undefined },
+    };
+    return this.#write(methods.UserAdd, fields, options);
   }
 
-  async userDelete(name: string): Promise<AuthUserDeleteResponse> {
+  async userDelete(name: string, options?: CallOptions): Promise<AuthUserDeleteResponse> {
     check("userDelete", "name", name, TEXT);
-    return this.#write(methods.UserDelete, { name });
+    return this.#write(methods.UserDelete, { name }, options);
   }
 
   /** The roles of a user. */
-  async userGet(name: string): Promise<AuthUserGetResponse> {
+  async userGet(name: string, options?: CallOptions): Promise<AuthUserGetResponse> {
     check("userGet", "name", name, TEXT);
-    return this.#read(methods.UserGet, { name });
+    return this.#read(methods.UserGet, { name }, options);
   }
 
-  userList(): Promise<AuthUserListResponse> {
-    return this.#read(methods.UserList);
+  userList(options?: CallOptions): Promise<AuthUserListResponse> {
+    return this.#read(methods.UserList, {}, options);
   }
 
   async userChangePassword(
     name: string,
     password: string,
+    options?: CallOptions,
   ): Promise<AuthUserChangePasswordResponse> {
     check("userChangePassword", "name", name, TEXT);
     check("userChangePassword", "password", password, TEXT);
-    return this.#write(methods.UserChangePassword, { name, password });
+    return this.#write(methods.UserChangePassword, { name, password }, options);
   }
 
-  async userGrantRole(user: string, role: string): Promise<AuthUserGrantRoleResponse> {
+  async userGrantRole(
+    user: string,
+    role: string,
+    options?: CallOptions,
+  ): Promise<AuthUserGrantRoleResponse> {
     check("userGrantRole", "user", user, TEXT);
     check("userGrantRole", "role", role, TEXT);
-    return this.#write(methods.UserGrantRole, { user, role });
+    return this.#write(methods.UserGrantRole, { user, role }, options);
   }
 
-  async userRevokeRole(name: string, role: string): Promise<AuthUserRevokeRoleResponse> {
+  async userRevokeRole(
+    name: string,
+    role: string,
+    options?: CallOptions,
+  ): Promise<AuthUserRevokeRoleResponse> {
     check("userRevokeRole", "name", name, TEXT);
     check("userRevokeRole", "role", role, TEXT);
-    return this.#write(methods.UserRevokeRole, { name, role });
+    return this.#write(methods.UserRevokeRole, { name, role }, options);
   }
 
-  async roleAdd(name: string): Promise<AuthRoleAddResponse> {
+  async roleAdd(name: string, options?: CallOptions): Promise<AuthRoleAddResponse> {
     check("roleAdd", "name", name, TEXT);
-    return this.#write(methods.RoleAdd, { name });
+    return this.#write(methods.RoleAdd, { name }, options);
   }
 
-  async roleDelete(role: string): Promise<AuthRoleDeleteResponse> {
+  async roleDelete(role: string, options?: CallOptions): Promise<AuthRoleDeleteResponse> {
     check("roleDelete", "role", role, TEXT);
-    return this.#write(methods.RoleDelete, { role });
+    return this.#write(methods.RoleDelete, { role }, options);
   }
 
   /** What a role may read and write. */
-  async roleGet(role: string): Promise<AuthRoleGetResponse> {
+  async roleGet(role: string, options?: CallOptions): Promise<AuthRoleGetResponse> {
     check("roleGet", "role", role, TEXT);
-    return this.#read(methods.RoleGet, { role });
+    return this.#read(methods.RoleGet, { role }, options);
   }
 
-  roleList(): Promise<AuthRoleListResponse> {
-    return this.#read(methods.RoleList);
+  roleList(options?: CallOptions): Promise<AuthRoleListResponse> {
+    return this.#read(methods.RoleList, {}, options);
   }
 
   /**
@@ -121,10 +135,11 @@ export class Auth {
   async roleGrantPermission(
     name: string,
     perm: authpb.Permission,
+    options?: CallOptions,
   ): Promise<AuthRoleGrantPermissionResponse> {
     check("roleGrantPermission", "name", name, TEXT);
     checkOptions("roleGrantPermission", perm, { permType: INTEGER, key: BYTES, rangeEnd: BYTES });
-    return this.#write(methods.RoleGrantPermission, { name, perm });
+    return this.#write(methods.RoleGrantPermission, { name, perm }, options);
   }
 
   /** Takes back what was granted for exactly this key or range. */
@@ -132,19 +147,19 @@ export class Auth {
     role: string,
     key: Uint8Array,
     rangeEnd: Uint8Array,
+    options?: CallOptions,
   ): Promise<AuthRoleRevokePermissionResponse> {
     check("roleRevokePermission", "role", role, TEXT);
     check("roleRevokePermission", "key", key, BYTES);
     check("roleRevokePermission", "rangeEnd", rangeEnd, BYTES);
-    return this.#write(methods.RoleRevokePermission, { role, key, rangeEnd });
+    return this.#write(methods.RoleRevokePermission, { role, key, rangeEnd }, options);
   }
 
-  #read<T>(method: Method<T>, fields: object = {}): Promise<T> {
-    return this.#caller.call(method, method.requestType.create(fields), true);
+  #read<T>(method: UnaryMethod<T>, fields: object, options?: CallOptions): Promise<T> {
+    return this.#caller.call(method, method.requestType.create(fields), true, options);
   }
 
-  /** Not repeated after an error that leaves open whether it was done. */
-  #write<T>(method: Method<T>, fields: object = {}): Promise<T> {
-    return this.#caller.call(method, method.requestType.create(fields), false);
+  #write<T>(method: UnaryMethod<T>, fields: object, options?: CallOptions): Promise<T> {
+    return this.#caller.call(method, method.requestType.create(fields), false, options);
   }
 }

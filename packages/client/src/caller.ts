@@ -1,11 +1,14 @@
 /** The interface of the client that its components use, so that they do not import Client. */
-import type { Kind } from "@quorate/host";
 import type { MessageType, MethodDescriptor } from "@quorate/proto";
+import type { CallOptions, WaitOptions } from "./call-options.ts";
 import type { ClientTimer } from "./link.ts";
 import type { ClientStream, StreamMethod } from "./stream.ts";
 
-/** Options for opening a stream. */
-export interface StreamOptions {
+/**
+ * Options for opening a stream. `timeoutMs` is the time until it is open; the signal also ends the
+ * open stream, whose loop then throws ClientError with code Canceled.
+ */
+export interface StreamOptions extends WaitOptions {
   /**
    * The member ends the stream when it loses its leader, so that it can reopen at another member.
    */
@@ -14,6 +17,9 @@ export interface StreamOptions {
   readonly renewToken?: boolean;
 }
 
+/** A method of one request and one response. */
+export type UnaryMethod<T> = MethodDescriptor & { readonly responseType: MessageType<T> };
+
 /** Makes calls and opens streams, with failover. Both reject with ClientError. */
 export interface Caller {
   readonly timer: ClientTimer;
@@ -21,12 +27,14 @@ export interface Caller {
   readonly timeoutMs: number;
   /**
    * One request, one response.
-   * @param repeatable whether the call is idempotent
+   * @param repeatable whether the call may be sent again after a failure of unknown outcome, where
+   * `options.repeat` does not say so
    */
   call<T>(
-    method: MethodDescriptor & { readonly responseType: MessageType<T> },
+    method: UnaryMethod<T>,
     request: object,
     repeatable: boolean,
+    options?: CallOptions,
   ): Promise<T>;
   stream<Q, A>(
     method: StreamMethod<Q, A>,
@@ -34,12 +42,6 @@ export interface Caller {
     options?: StreamOptions,
   ): Promise<ClientStream<Q, A>>;
 }
-
-/** A parameter that ends a wait. */
-export const SIGNAL: Kind = {
-  name: "an AbortSignal",
-  is: (value) => value instanceof AbortSignal,
-};
 
 /** Resolves after `delayMs`, or at once when `signal` is aborted. */
 export function pause(timer: ClientTimer, delayMs: number, signal: AbortSignal): Promise<void> {
@@ -56,4 +58,19 @@ export function pause(timer: ClientTimer, delayMs: number, signal: AbortSignal):
     const forget = timer.after(delayMs, end);
     signal.addEventListener("abort", end);
   });
+}
+
+/** The promise's result. Rejects with the signal's reason if that is aborted before. */
+export async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  let stop = (): void => {};
+  const aborted = new Promise<never>((_, reject) => {
+    stop = () => reject(signal.reason);
+    if (signal.aborted) stop();
+    else signal.addEventListener("abort", stop);
+  });
+  try {
+    return await Promise.race([promise, aborted]);
+  } finally {
+    signal.removeEventListener("abort", stop);
+  }
 }

@@ -20,11 +20,15 @@ export interface Change {
 export async function* changesOf(
   responses: AsyncIterable<WatchResponse>,
 ): AsyncGenerator<Change, undefined> {
-  for await (const { events, canceled, cancelReason, compactRevision } of responses) {
-    if (canceled && compactRevision > 0) throw compacted(compactRevision);
-    if (canceled) throw new ClientError(GrpcCode.Canceled, cancelReason);
-    for (const event of events) yield withJson(changeOf(event));
-  }
+  for await (const response of responses) yield* changesIn(response);
+}
+
+/** The same of one response. */
+export function changesIn(response: WatchResponse): Change[] {
+  const { events, canceled, cancelReason, compactRevision } = response;
+  if (canceled && compactRevision > 0) throw compacted(compactRevision);
+  if (canceled) throw new ClientError(GrpcCode.Canceled, cancelReason);
+  return events.map((event) => withJson(changeOf(event)));
 }
 
 function changeOf(bytes: Uint8Array): Change {
@@ -39,5 +43,5 @@ function changeOf(bytes: Uint8Array): Change {
 function compacted(revision: number): ClientError {
   const text = "etcdserver: mvcc: required revision has been compacted";
   const cause = new Error(`the first revision that is still there is ${revision}`);
-  return new ClientError(GrpcCode.OutOfRange, text, undefined, { cause });
+  return new ClientError(GrpcCode.OutOfRange, text, { cause });
 }

@@ -8,8 +8,8 @@
  *   [opPut("lock", "mine")] });
  *   client.close();
  *
- * Every call rejects with ClientError: `grpcCode` and `message` are the server's, `code` is the
- * name in etcd's catalogue.
+ * Every call takes CallOptions, with its own options or after its parameters, and rejects with
+ * ClientError: `grpcCode` and `message` are the server's, `code` is a name for a switch.
  */
 import {
   check,
@@ -41,6 +41,9 @@ import {
   defined,
   HashKVRequest,
   type HashKVResponse,
+  HashRequest,
+  type HashResponse,
+  type KeyValue,
   KVService,
   MaintenanceService,
   MemberAddRequest,
@@ -53,28 +56,43 @@ import {
   type MemberRemoveResponse,
   MemberUpdateRequest,
   type MemberUpdateResponse,
-  type MessageType,
-  type MethodDescriptor,
   MoveLeaderRequest,
   type MoveLeaderResponse,
+  type RequestOp,
   SnapshotRequest,
   type SnapshotResponse,
   StatusRequest,
   type StatusResponse,
+  WatchService,
 } from "@quorate/proto";
 import { Auth } from "./auth.ts";
-import type { Caller, StreamOptions } from "./caller.ts";
-import { ClientError } from "./errors.ts";
-import type { Failover } from "./failover.ts";
+import {
+  CALL_SHAPE,
+  type CallOptions,
+  splitOptions,
+  WAIT_SHAPE,
+  type WaitOptions,
+} from "./call-options.ts";
+import { type StreamOptions, type UnaryMethod, unlessAborted } from "./caller.ts";
+import type { ValueCodec } from "./codec.ts";
+import { abortError, ClientError } from "./errors.ts";
+import type { CallPlan, Failover } from "./failover.ts";
+import { type Followed, type FollowOptions, follow } from "./follow.ts";
 import { withJson } from "./json.ts";
+import type { KvCaller } from "./kv-caller.ts";
 import { Leases } from "./leases.ts";
 import type { ClientTimer, Link } from "./link.ts";
+import { Namespace } from "./namespace.ts";
+import { getEach, type StreamedGetOptions } from "./range-stream.ts";
 import {
   type Bytes,
+  DELETE_SHAPE,
   type DeleteOptions,
   deleteRequest,
+  GET_SHAPE,
   type GetOptions,
   getRequest,
+  PUT_SHAPE,
   type PutOptions,
   putRequest,
   readsOnly,
@@ -88,16 +106,19 @@ import {
   getResult,
   type PutResult,
   putResult,
-  type TxnResult,
+  type TxnResultOf,
   txnResult,
 } from "./responses.ts";
 import { isStaleToken } from "./resume.ts";
-import { Session } from "./session.ts";
+import { Session, type SessionOptions } from "./session.ts";
 import { ClientStream, type StreamMethod } from "./stream.ts";
+import { type CallTrace, type Tracer, unobserved } from "./tracing.ts";
+import { runTransaction, type Transaction, type TransactionOptions } from "./transaction.ts";
+import { Wait } from "./wait.ts";
 import { Watch, type WatchOptions } from "./watch.ts";
 
 const { MemberAdd, MemberList, MemberPromote, MemberRemove, MemberUpdate } = ClusterService.methods;
-const { Alarm, Defragment, Downgrade, HashKV, MoveLeader, Snapshot, Status } =
+const { Alarm, Defragment, Downgrade, Hash, HashKV, MoveLeader, Snapshot, Status } =
   MaintenanceService.methods;
 
 /** A user, whose password is read at each login (it may be a getter), or a token. */
@@ -111,10 +132,19 @@ const downgradeActions = {
   cancel: DowngradeRequest_DowngradeAction.CANCEL,
 };
 
+const GET_CALL = { ...GET_SHAPE, ...CALL_SHAPE };
+const PUT_CALL = { ...PUT_SHAPE, ...CALL_SHAPE };
+const DELETE_CALL = { ...DELETE_SHAPE, ...CALL_SHAPE };
+const COMPACT_CALL = { physical: FLAG, ...CALL_SHAPE };
+const LIST_CALL = { linearizable: FLAG, ...CALL_SHAPE };
+const ADD_CALL = { isLearner: FLAG, ...CALL_SHAPE };
+const SESSION_CALL = { ttlSeconds: INTEGER, ...CALL_SHAPE };
+const STREAM_SHAPE = { requireLeader: FLAG, renewToken: FLAG, ...WAIT_SHAPE };
+
 /** Opens a link to any endpoint. */
 export type OpenLink = (endpoint: string) => Link;
 
-export class Client implements Caller {
+export class Client implements KvCaller, AsyncDisposable {
   /** Calls about leases. */
   readonly leases: Leases;
   /** Calls about users and roles. */
@@ -122,6 +152,7 @@ export class Client implements Caller {
   readonly timer: ClientTimer;
   readonly #failover: Failover;
   readonly #openLink: OpenLink;
+  readonly #tracer: Tracer;
   readonly #user: { readonly name: string; readonly password: string } | undefined;
   #token: string | undefined;
   #authenticating: Promise<void> | undefined;
@@ -132,7 +163,9 @@ export class Client implements Caller {
     openLink: OpenLink,
     credentials: Credentials | undefined,
     timer: ClientTimer,
+    tracer: Tracer = unobserved,
   ) {
+    this.#tracer = tracer;
     this.#failover = failover;
     this.#openLink = openLink;
     this.timer = timer;
@@ -152,8 +185,16 @@ export class Client implements Caller {
    * Gets a token now, where a name and a password were given; without it, the first call does. A
    * server without users needs none. Rejects with ClientError.
    */
-  async login(): Promise<void> {
-    if (this.#user !== undefined && this.#token === undefined) await this.#authenticate();
+  async login(options: WaitOptions = {}): Promise<void> {
+    if (this.#user === undefined || this.#token !== undefined) return;
+    // Other calls wait for the same token: this one alone gives up.
+    using wait = new Wait(this.timer, options);
+    try {
+      await unlessAborted(this.#authenticate(), wait.signal);
+    } catch (error) {
+      if (!wait.signal.aborted) throw error;
+      throw abortError(wait.signal, { method: AuthService.methods.Authenticate.path });
+    }
   }
 
   /** Watches a key or a range; starts when iterated. */
@@ -162,9 +203,9 @@ export class Client implements Caller {
   }
 
   /** Opens a session: a lease that is kept alive; default 60 seconds. */
-  async session(options: { ttlSeconds?: number } = {}): Promise<Session> {
-    checkOptions("session", options, { ttlSeconds: INTEGER });
-    return Session.open(this.leases, options.ttlSeconds ?? 60);
+  async session(options: SessionOptions = {}): Promise<Session> {
+    const [{ ttlSeconds }, call] = splitOptions("session", options, SESSION_CALL);
+    return Session.open(this.leases, ttlSeconds ?? 60, call);
   }
 
   /**
@@ -174,35 +215,75 @@ export class Client implements Caller {
   async downgrade(
     action: "validate" | "enable" | "cancel",
     version: string,
+    options?: CallOptions,
   ): Promise<DowngradeResponse> {
     check("downgrade", "action", action, oneOf(Object.keys(downgradeActions)));
     check("downgrade", "version", version, TEXT);
     const request = DowngradeRequest.create({ action: downgradeActions[action], version });
-    return this.call(Downgrade, request, false);
+    return this.call(Downgrade, request, action === "validate", options);
   }
 
   /** The key, or the keys of a range, with their values. */
-  async get(key: Bytes, options: GetOptions = {}): Promise<GetResult> {
-    return getResult(await this.call(KVService.methods.Range, getRequest(key, options), true));
+  async get(key: Bytes, options: GetOptions & CallOptions = {}): Promise<GetResult> {
+    const [own, call] = splitOptions("get", options, GET_CALL);
+    return getResult(await this.call(KVService.methods.Range, getRequest(key, own), true, call));
   }
 
-  async put(key: Bytes, value: Bytes, options: PutOptions = {}): Promise<PutResult> {
-    return putResult(
-      await this.call(KVService.methods.Put, putRequest(key, value, options), false),
-    );
+  async put(key: Bytes, value: Bytes, options: PutOptions & CallOptions = {}): Promise<PutResult> {
+    const [own, call] = splitOptions("put", options, PUT_CALL);
+    const request = putRequest(key, value, own);
+    return putResult(await this.call(KVService.methods.Put, request, false, call));
   }
 
   /** Deletes the key or the keys of a range; `deleted` is their number. */
-  async delete(key: Bytes, options: DeleteOptions = {}): Promise<DeleteResult> {
-    return deleteResult(
-      await this.call(KVService.methods.DeleteRange, deleteRequest(key, options), false),
-    );
+  async delete(key: Bytes, options: DeleteOptions & CallOptions = {}): Promise<DeleteResult> {
+    const [own, call] = splitOptions("delete", options, DELETE_CALL);
+    const request = deleteRequest(key, own);
+    return deleteResult(await this.call(KVService.methods.DeleteRange, request, false, call));
   }
 
-  /** Runs `success` if all comparisons hold, else `failure`; all at one revision. */
-  async txn(parts: TxnParts): Promise<TxnResult> {
+  /**
+   * Runs `success` if all comparisons hold, else `failure`; all at one revision. The results have
+   * the types of the operations.
+   */
+  async txn<
+    const Success extends readonly RequestOp[] = readonly [],
+    const Failure extends readonly RequestOp[] = readonly [],
+  >(
+    parts: TxnParts<Success, Failure>,
+    options?: CallOptions,
+  ): Promise<TxnResultOf<Success, Failure>> {
     const request = txnRequest(parts);
-    return txnResult(await this.call(KVService.methods.Txn, request, readsOnly(request)));
+    const response = await this.call(KVService.methods.Txn, request, readsOnly(request), options);
+    return txnResult(response) as TxnResultOf<Success, Failure>;
+  }
+
+  /**
+   * Runs a function as one transaction: what it reads is of one revision, and what it writes is
+   * made at once, and only if nothing that it read or writes has changed; else it runs again.
+   * Rejects with ConflictError after `maxAttempts` (20), with ClientError, and with what the
+   * function throws, which makes nothing. A transaction of unknown outcome is not made again.
+   */
+  transaction<T>(
+    body: (transaction: Transaction) => Promise<T>,
+    options: TransactionOptions = {},
+  ): Promise<T> {
+    return runTransaction(this, body, options);
+  }
+
+  /** The keys below a prefix, with values of a codec: text, bytes, json(), json(schema). */
+  namespace<Out, In = Out>(prefix: string, codec: ValueCodec<Out, In>): Namespace<Out, In> {
+    return new Namespace(this, prefix, codec);
+  }
+
+  /** The records of a range, however many, one by one and of one revision. As getStream(). */
+  getEach(key: Bytes, options: StreamedGetOptions = {}): AsyncGenerator<KeyValue, undefined> {
+    return getEach(this, key, options);
+  }
+
+  /** What a range holds and then every change of it, also over compactions. As follow(). */
+  follow(key: Bytes, options: FollowOptions = {}): AsyncGenerator<Followed, undefined> {
+    return follow(this, key, options);
   }
 
   /**
@@ -211,119 +292,131 @@ export class Client implements Caller {
    */
   async compact(
     revision: number,
-    options: { physical?: boolean } = {},
+    options: { physical?: boolean } & CallOptions = {},
   ): Promise<CompactionResponse> {
     check("compact", "revision", revision, INTEGER);
-    checkOptions("compact", options, { physical: FLAG });
-    return this.call(
-      KVService.methods.Compact,
-      CompactionRequest.create({ revision, physical: options.physical ?? false }),
-      false,
-    );
+    const [{ physical = false }, call] = splitOptions("compact", options, COMPACT_CALL);
+    const request = CompactionRequest.create({ revision, physical });
+    return this.call(KVService.methods.Compact, request, false, call);
   }
 
   /** The members of the cluster; with `linearizable: false`, as one member knows them. */
-  async memberList(options: { linearizable?: boolean } = {}): Promise<MemberListResponse> {
-    checkOptions("memberList", options, { linearizable: FLAG });
-    const request = MemberListRequest.create({ linearizable: options.linearizable ?? true });
-    return this.call(MemberList, request, true);
+  async memberList(
+    options: { linearizable?: boolean } & CallOptions = {},
+  ): Promise<MemberListResponse> {
+    const [own, call] = splitOptions("memberList", options, LIST_CALL);
+    const request = MemberListRequest.create({ linearizable: own.linearizable ?? true });
+    return this.call(MemberList, request, true, call);
   }
 
   /** Adds a member; start it with --initial-cluster-state existing. */
   async memberAdd(
     peerURLs: readonly string[],
-    options: { isLearner?: boolean } = {},
+    options: { isLearner?: boolean } & CallOptions = {},
   ): Promise<MemberAddResponse> {
     check("memberAdd", "peerURLs", peerURLs, TEXTS);
-    checkOptions("memberAdd", options, { isLearner: FLAG });
-    const request = MemberAddRequest.create({
-      peerURLs: [...peerURLs],
-      isLearner: options.isLearner ?? false,
-    });
-    return this.call(MemberAdd, request, false);
+    const [{ isLearner = false }, call] = splitOptions("memberAdd", options, ADD_CALL);
+    const request = MemberAddRequest.create({ peerURLs: [...peerURLs], isLearner });
+    return this.call(MemberAdd, request, false, call);
   }
 
-  async memberRemove(id: bigint): Promise<MemberRemoveResponse> {
+  async memberRemove(id: bigint, options?: CallOptions): Promise<MemberRemoveResponse> {
     check("memberRemove", "id", id, MEMBER_ID);
-    return this.call(MemberRemove, MemberRemoveRequest.create({ ID: id }), false);
+    return this.call(MemberRemove, MemberRemoveRequest.create({ ID: id }), false, options);
   }
 
   /** Replaces the peer URLs of a member. */
-  async memberUpdate(id: bigint, peerURLs: readonly string[]): Promise<MemberUpdateResponse> {
+  async memberUpdate(
+    id: bigint,
+    peerURLs: readonly string[],
+    options?: CallOptions,
+  ): Promise<MemberUpdateResponse> {
     check("memberUpdate", "id", id, MEMBER_ID);
     check("memberUpdate", "peerURLs", peerURLs, TEXTS);
     const request = MemberUpdateRequest.create({ ID: id, peerURLs: [...peerURLs] });
-    return this.call(MemberUpdate, request, false);
+    return this.call(MemberUpdate, request, false, options);
   }
 
   /** Makes a learner a voter, once it has caught up. */
-  async memberPromote(id: bigint): Promise<MemberPromoteResponse> {
+  async memberPromote(id: bigint, options?: CallOptions): Promise<MemberPromoteResponse> {
     check("memberPromote", "id", id, MEMBER_ID);
-    return this.call(MemberPromote, MemberPromoteRequest.create({ ID: id }), false);
+    return this.call(MemberPromote, MemberPromoteRequest.create({ ID: id }), false, options);
   }
 
   /** Transfers leadership to a voter; `endpoint` must be the leader's. */
-  async moveLeader(endpoint: string, targetID: bigint): Promise<MoveLeaderResponse> {
+  async moveLeader(
+    endpoint: string,
+    targetID: bigint,
+    options?: CallOptions,
+  ): Promise<MoveLeaderResponse> {
     check("moveLeader", "endpoint", endpoint, TEXT);
     check("moveLeader", "targetID", targetID, MEMBER_ID);
-    return this.#at(endpoint, MoveLeader, MoveLeaderRequest.create({ targetID }));
+    return this.#at(endpoint, MoveLeader, MoveLeaderRequest.create({ targetID }), false, options);
   }
 
   /**
    * The state of the member at `endpoint`, which need not be one of the client's own.
    */
-  async status(endpoint: string): Promise<StatusResponse> {
+  async status(endpoint: string, options?: CallOptions): Promise<StatusResponse> {
     check("status", "endpoint", endpoint, TEXT);
-    return this.#at(endpoint, Status, StatusRequest.create());
+    return this.#at(endpoint, Status, StatusRequest.create(), true, options);
   }
 
   /** The alarms that are raised in the cluster. */
-  alarmList(): Promise<AlarmResponse> {
-    return this.call(Alarm, AlarmRequest.create(), true);
+  alarmList(options?: CallOptions): Promise<AlarmResponse> {
+    return this.call(Alarm, AlarmRequest.create(), true, options);
   }
 
   /** Disarms an alarm of a member; returns the disarmed alarms. */
-  async alarmDisarm(alarm: AlarmMember): Promise<AlarmResponse> {
+  async alarmDisarm(alarm: AlarmMember, options?: CallOptions): Promise<AlarmResponse> {
     checkOptions("alarmDisarm", alarm, { memberID: MEMBER_ID, alarm: INTEGER });
     const request = AlarmRequest.create({ ...alarm, action: AlarmRequest_AlarmAction.DEACTIVATE });
-    return this.call(Alarm, request, true);
+    return this.call(Alarm, request, false, options);
   }
 
   /** Makes the member at `endpoint` rewrite its files to release unused space. */
-  async defragment(endpoint: string): Promise<DefragmentResponse> {
+  async defragment(endpoint: string, options?: CallOptions): Promise<DefragmentResponse> {
     check("defragment", "endpoint", endpoint, TEXT);
-    return this.#at(endpoint, Defragment, DefragmentRequest.create());
+    return this.#at(endpoint, Defragment, DefragmentRequest.create(), false, options);
+  }
+
+  /** The hash of the whole store at the member at `endpoint`; it depends on its compactions. */
+  async hash(endpoint: string, options?: CallOptions): Promise<HashResponse> {
+    check("hash", "endpoint", endpoint, TEXT);
+    return this.#at(endpoint, Hash, HashRequest.create(), true, options);
   }
 
   /** The hash of all keys and values up to `revision` (0 for now) at the member at `endpoint`. */
-  async hashKv(endpoint: string, revision = 0): Promise<HashKVResponse> {
+  async hashKv(endpoint: string, revision = 0, options?: CallOptions): Promise<HashKVResponse> {
     check("hashKv", "endpoint", endpoint, TEXT);
     check("hashKv", "revision", revision, INTEGER);
-    return this.#at(endpoint, HashKV, HashKVRequest.create({ revision }));
+    return this.#at(endpoint, HashKV, HashKVRequest.create({ revision }), true, options);
   }
 
   /**
    * Calls any unary method.
-   * @param repeatable whether the call is idempotent: it may be retried elsewhere after a failure
-   * with an unknown outcome
+   * @param repeatable whether it may be retried elsewhere after a failure with an unknown outcome,
+   * where `options.repeat` does not say so
    */
   async call<T>(
-    method: MethodDescriptor & { readonly responseType: MessageType<T> },
+    method: UnaryMethod<T>,
     request: object,
     repeatable: boolean,
+    options: CallOptions = {},
   ): Promise<T> {
-    check("call", "request", request, OBJECT);
-    check("call", "repeatable", repeatable, FLAG);
-    return decoded(method, await this.#send(method, request, repeatable));
+    return this.#send(method, request, repeatable, options);
   }
 
   /**
    * The snapshot file of the member at `endpoint`, or of the one in use, message by message. The
    * last message holds the SHA-256.
    */
-  async *snapshot(endpoint?: string): AsyncGenerator<SnapshotResponse, undefined> {
+  async *snapshot(
+    endpoint?: string,
+    options?: WaitOptions,
+  ): AsyncGenerator<SnapshotResponse, undefined> {
     if (endpoint !== undefined) check("snapshot", "endpoint", endpoint, TEXT);
-    const stream = await this.stream(Snapshot, endpoint);
+    const stream = await this.stream(Snapshot, endpoint, options);
     stream.send(SnapshotRequest.create());
     stream.finish();
     yield* stream;
@@ -338,21 +431,27 @@ export class Client implements Caller {
     endpoint?: string,
     options: StreamOptions = {},
   ): Promise<ClientStream<Q, A>> {
-    if (options.renewToken === true && this.#user !== undefined) this.#token = undefined;
-    await this.login();
+    checkOptions("stream", options, STREAM_SHAPE);
+    const { signal, timeoutMs, renewToken, ...metadata } = options;
+    if (renewToken === true && this.#user !== undefined) this.#token = undefined;
+    using wait = new Wait(this.timer, { signal, timeoutMs });
+    await this.login({ signal, timeoutMs });
     const own = endpoint === undefined ? undefined : this.#failover.linkTo(endpoint);
     const extra =
       endpoint !== undefined && own === undefined ? this.#openLink(endpoint) : undefined;
     try {
-      const { stream, link } = await this.#failover.stream(
-        method.path,
-        { token: this.#token, ...options },
-        own ?? extra,
-      );
-      return new ClientStream(method, stream, link.endpoint, (failed) => {
+      const trace: CallTrace = { method: method.path, endpoint: undefined, attempts: 0 };
+      const token = { token: this.#token, ...metadata };
+      const open = () =>
+        this.#failover.stream(method.path, token, own ?? extra, wait.signal, trace);
+      const { stream, link } = await (method.path === WatchService.methods.Watch.path
+        ? this.#tracer.watch(trace, open)
+        : open());
+      const ended = (failed: boolean): void => {
         if (failed) this.#failover.leave(link);
         extra?.close();
-      });
+      };
+      return new ClientStream(method, stream, link.endpoint, ended, signal);
     } catch (error) {
       extra?.close();
       throw error;
@@ -364,34 +463,60 @@ export class Client implements Caller {
     this.#failover.close();
   }
 
+  /** Closes all connections, as close(). */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.close();
+  }
+
   async #at<T>(
     endpoint: string,
-    method: MethodDescriptor & { readonly responseType: MessageType<T> },
+    method: UnaryMethod<T>,
     request: object,
+    repeatable: boolean,
+    options: CallOptions = {},
   ): Promise<T> {
     const own = this.#failover.linkTo(endpoint);
     const link = own ?? this.#openLink(endpoint);
     try {
-      return decoded(method, await this.#send(method, request, true, link));
+      return await this.#send(method, request, repeatable, options, link);
     } finally {
       if (own === undefined) link.close();
     }
   }
 
-  async #send(
-    method: MethodDescriptor,
+  async #send<T>(
+    method: UnaryMethod<T>,
     request: object,
     repeatable: boolean,
+    options: CallOptions,
     only?: Link,
-  ): Promise<Uint8Array> {
-    const bytes = method.requestType.encode(request);
-    await this.login();
+  ): Promise<T> {
+    check("call", "request", request, OBJECT);
+    check("call", "repeatable", repeatable, FLAG);
+    checkOptions("call", options, CALL_SHAPE);
+    const trace: CallTrace = { method: method.path, endpoint: undefined, attempts: 0 };
+    const plan = {
+      trace,
+      path: method.path,
+      request: method.requestType.encode(request),
+      repeatable: options.repeat ?? repeatable,
+      timeoutMs: options.timeoutMs,
+      signal: options.signal,
+    };
+    return this.#tracer.call(trace, () => this.#loggedIn(method, plan, options, only));
+  }
+
+  /** Makes a call, with a new token where the present one is not accepted. */
+  async #loggedIn<T>(
+    method: UnaryMethod<T>,
+    plan: Omit<CallPlan, "metadata">,
+    options: CallOptions,
+    only: Link | undefined,
+  ): Promise<T> {
+    await this.login(options);
     const token = this.#token;
     try {
-      return await this.#failover.call(
-        { path: method.path, request: bytes, repeatable, metadata: { token } },
-        only,
-      );
+      return decoded(method, await this.#failover.call({ ...plan, metadata: { token } }, only));
     } catch (error) {
       // The token has expired, or users have changed. The server refuses such a call before it does
       // anything, so even a write can be retried.
@@ -402,11 +527,9 @@ export class Client implements Caller {
       )
         throw error;
       if (this.#token === token) this.#token = undefined;
-      await this.#authenticate();
-      return await this.#failover.call(
-        { path: method.path, request: bytes, repeatable, metadata: { token: this.#token } },
-        only,
-      );
+      await this.login(options);
+      const metadata = { token: this.#token };
+      return decoded(method, await this.#failover.call({ ...plan, metadata }, only));
     }
   }
 
@@ -438,7 +561,7 @@ export class Client implements Caller {
   }
 }
 
-function decoded<T>({ responseType }: { responseType: MessageType<T> }, bytes: Uint8Array): T {
+function decoded<T>({ responseType }: UnaryMethod<T>, bytes: Uint8Array): T {
   const message = responseType.decode(bytes);
   if (typeof message === "object" && message !== null) withJson(message);
   return message;

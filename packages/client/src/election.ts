@@ -1,56 +1,105 @@
 /** Elections of one leader among sessions, with the keys of etcd's own clients. */
-import { check, TEXT } from "@quorate/host";
-import { defined, Event, Event_EventType, KeyValue, type ResponseHeader } from "@quorate/proto";
-import { SIGNAL } from "./caller.ts";
+import { check, checkOptions, TEXT } from "@quorate/host";
+import {
+  CodedError,
+  defined,
+  Event,
+  Event_EventType,
+  KeyValue,
+  type ResponseHeader,
+} from "@quorate/proto";
+import { type CallOptions, WAIT_SHAPE, type WaitOptions } from "./call-options.ts";
 import type { Client } from "./client.ts";
 import { withJson } from "./json.ts";
-import { enqueue, leaveQueue, type QueueEntry, waitTurn } from "./queue.ts";
+import { leaveQueue, type QueueEntry, takeTurn } from "./queue.ts";
+import { compareCreateRevision, opPut } from "./requests.ts";
 import type { GetResult } from "./responses.ts";
 import type { Session } from "./session.ts";
+import type { WatchOptions } from "./watch.ts";
+
+/** The candidate is the leader no more: its session ended, or it resigned. */
+export class NotLeaderError extends CodedError<"NotLeader"> {
+  constructor() {
+    super("NotLeaderError", "NotLeader", "election: not leader");
+  }
+}
 
 /** An election that was won. */
-export class Leadership {
+export class Leadership implements AsyncDisposable {
   readonly entry: QueueEntry;
+  /** For work that only the leader does: aborted when its session ends, with LeaseEndedError. */
+  readonly signal: AbortSignal;
   readonly #client: Client;
+  readonly #lease: bigint;
 
   /** Made by campaign(). */
-  constructor(client: Client, entry: QueueEntry) {
+  constructor(client: Client, session: Session, entry: QueueEntry) {
     this.#client = client;
+    this.#lease = session.lease;
+    this.signal = session.signal;
     this.entry = entry;
+  }
+
+  /** The fencing token: higher for each later leader. */
+  get token(): number {
+    return this.entry.revision;
+  }
+
+  /** Replaces the leader's value. Rejects with NotLeaderError, and with ClientError. */
+  async proclaim(value: string, options?: CallOptions): Promise<void> {
+    check("proclaim", "value", value, TEXT);
+    const { key, revision } = this.entry;
+    const parts = {
+      compare: [compareCreateRevision(key, "=", revision)],
+      success: [opPut(key, value, { lease: this.#lease })],
+    };
+    if (!(await this.#client.txn(parts, options)).succeeded) throw new NotLeaderError();
   }
 
   /** Ends the leadership; the next candidate wins. Rejects with ClientError. */
   resign(): Promise<void> {
     return leaveQueue(this.#client, this.entry);
   }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.resign();
+  }
 }
 
 /**
  * Campaigns with a value and resolves when the election is won. When `signal` is aborted, the
- * candidate withdraws and the promise rejects with the signal's reason. Rejects with ClientError.
+ * candidate withdraws and the promise rejects with the signal's reason; after `timeoutMs` (default:
+ * no limit) with ClientError DeadlineExceeded. Rejects with ClientError.
  */
 export async function campaign(
   client: Client,
   session: Session,
   name: string,
   value: string,
-  signal: AbortSignal = new AbortController().signal,
+  options: WaitOptions = {},
 ): Promise<Leadership> {
   check("campaign", "name", name, TEXT);
   check("campaign", "value", value, TEXT);
-  check("campaign", "signal", signal, SIGNAL);
-  const entry = await enqueue(client, name, session.lease, value);
-  try {
-    await waitTurn(client, name, entry, signal);
-  } catch (error) {
-    await leaveQueue(client, entry).catch(() => {});
-    throw error;
-  }
-  return new Leadership(client, entry);
+  checkOptions("campaign", options, WAIT_SHAPE);
+  const entry = await takeTurn(client, { name, lease: session.lease, value }, options);
+  return new Leadership(client, session, entry);
 }
 
 /** The leader's key and value, with the store's revision. */
 export type Observed = Pick<GetResult, "header"> & { readonly kv: KeyValue };
+
+/** The leader at present, or undefined. Rejects with ClientError. */
+export async function electedLeader(
+  client: Client,
+  name: string,
+  options: CallOptions = {},
+): Promise<Observed | undefined> {
+  check("electedLeader", "name", name, TEXT);
+  const { header, kvs } = await client.get(`${name}/`, { ...FIRST, ...options });
+  return kvs[0] === undefined ? undefined : withJson({ header, kv: kvs[0] });
+}
+
+const FIRST = { prefix: true, sortBy: "create", order: "ascend", limit: 1 } as const;
 
 /**
  * Yields the leader's key and value: at once if there is a leader, then after every change, until
@@ -62,23 +111,14 @@ export async function* observeElection(
   signal: AbortSignal,
 ): AsyncGenerator<Observed, undefined> {
   check("observeElection", "name", name, TEXT);
-  check("observeElection", "signal", signal, SIGNAL);
+  checkOptions("observeElection", { signal }, WAIT_SHAPE);
   while (!signal.aborted) {
-    const { header, kvs } = await client.get(`${name}/`, {
-      prefix: true,
-      sortBy: "create",
-      order: "ascend",
-      limit: 1,
-    });
+    const { header, kvs } = await client.get(`${name}/`, FIRST);
     let leader: Observed | undefined =
       kvs[0] === undefined ? undefined : withJson({ header, kv: kvs[0] });
     if (leader === undefined) {
-      for await (const change of changes(
-        client,
-        `${name}/`,
-        { prefix: true, revision: header.revision + 1 },
-        signal,
-      )) {
+      const options = { prefix: true, revision: header.revision + 1, signal };
+      for await (const change of changes(client, `${name}/`, options)) {
         if (change.deleted) continue;
         leader = change;
         break;
@@ -86,12 +126,8 @@ export async function* observeElection(
     }
     if (leader === undefined || signal.aborted) return;
     yield leader;
-    for await (const change of changes(
-      client,
-      leader.kv.key,
-      { revision: leader.header.revision + 1 },
-      signal,
-    )) {
+    const options = { revision: leader.header.revision + 1, signal };
+    for await (const change of changes(client, leader.kv.key, options)) {
       if (change.deleted) break;
       yield change;
     }
@@ -105,28 +141,18 @@ export async function* observeElection(
 async function* changes(
   client: Client,
   key: string | Uint8Array,
-  options: { prefix?: boolean; revision: number },
-  signal: AbortSignal,
+  options: WatchOptions,
 ): AsyncGenerator<Observed & { deleted: boolean }, undefined> {
-  const watch = client.watch(key, options);
-  const cancel = (): void => watch.cancel();
-  signal.addEventListener("abort", cancel);
-  try {
-    if (signal.aborted) return;
-    for await (const response of watch) {
-      for (const bytes of response.events) {
-        const event = Event.decode(bytes);
-        const kv = KeyValue.decode(defined(event.kv, "the kv"));
-        // A response may hold several revisions; each change carries its own.
-        const header: ResponseHeader = {
-          ...defined(response.header, "the header"),
-          revision: kv.modRevision,
-        };
-        yield withJson({ header, kv, deleted: event.type === Event_EventType.DELETE });
-      }
+  for await (const response of client.watch(key, options)) {
+    for (const bytes of response.events) {
+      const event = Event.decode(bytes);
+      const kv = KeyValue.decode(defined(event.kv, "the kv"));
+      // A response may hold several revisions; each change carries its own.
+      const header: ResponseHeader = {
+        ...defined(response.header, "the header"),
+        revision: kv.modRevision,
+      };
+      yield withJson({ header, kv, deleted: event.type === Event_EventType.DELETE });
     }
-  } finally {
-    signal.removeEventListener("abort", cancel);
-    watch.cancel();
   }
 }

@@ -9,8 +9,9 @@
  * retries that to its deadline).
  */
 import { Backoff, type BackoffOptions } from "@quorate/host";
-import { GrpcCode } from "@quorate/proto";
-import { ClientError } from "./errors.ts";
+import { errorNameOf, GrpcCode } from "@quorate/proto";
+import { unlessAborted } from "./caller.ts";
+import { abortError, ClientError, deadlineError, type FailedCall } from "./errors.ts";
 import {
   type CallMetadata,
   type ClientClock,
@@ -18,6 +19,7 @@ import {
   LinkError,
   type LinkStream,
 } from "./link.ts";
+import type { CallTrace } from "./tracing.ts";
 
 /** Pauses after each round through all endpoints. */
 const ROUNDS: BackoffOptions = { firstMs: 25, mostMs: 1000 };
@@ -29,9 +31,14 @@ const MAX_ATTEMPTS = 100;
 export interface CallPlan {
   readonly path: string;
   readonly request: Uint8Array;
-  /** Whether the call is idempotent. */
+  /** Whether to send it again after a failure of unknown outcome. */
   readonly repeatable: boolean;
   readonly metadata: CallMetadata;
+  /** Timeout with all retries, in place of the default. */
+  readonly timeoutMs?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
+  /** Gets the endpoint and the number of each attempt. */
+  readonly trace?: CallTrace;
 }
 
 export interface FailoverOptions {
@@ -67,11 +74,14 @@ export class Failover {
 
   /** Makes a call over `only`, or with failover. Rejects with ClientError. */
   async call(plan: CallPlan, only?: Link): Promise<Uint8Array> {
-    if (this.#closed) throw new ClientError(GrpcCode.Canceled, "the client is closed");
+    if (plan.signal?.aborted) throw abortError(plan.signal, { method: plan.path });
+    if (this.#closed)
+      throw new ClientError(GrpcCode.Canceled, "the client is closed", { method: plan.path });
     if (this.#pending >= this.#options.maxPendingCalls) {
       throw new ClientError(
         GrpcCode.ResourceExhausted,
         `more than ${this.#options.maxPendingCalls} calls are pending`,
+        { method: plan.path },
       );
     }
     this.#pending++;
@@ -83,29 +93,36 @@ export class Failover {
   }
 
   async #attempts(plan: CallPlan, only: Link | undefined): Promise<Uint8Array> {
-    const endMs = this.#clock.nowMs() + this.#options.timeoutMs;
+    const { path, signal } = plan;
+    const endMs = this.#clock.nowMs() + (plan.timeoutMs ?? this.#options.timeoutMs);
     const round = only === undefined ? this.#links.length : 1;
     const backoff = new Backoff(ROUNDS);
     let before: { readonly error: LinkError; readonly link: Link } | undefined;
     /** Attempts in a row that failed for a certificate. */
     let untrusted = 0;
+    let mayHaveHappened = false;
     for (let attempt = 1; ; attempt++) {
       const index = this.#current;
       const link = only ?? this.#links[index];
       const leftMs = endMs - this.#clock.nowMs();
+      if (plan.trace !== undefined) noteAttempt(plan.trace, link, attempt);
       try {
         return await link.call(
-          plan.path,
+          path,
           plan.request,
           plan.metadata,
           Math.min(this.#options.dialTimeoutMs, leftMs),
           leftMs,
+          signal,
         );
       } catch (error) {
         if (!(error instanceof LinkError)) throw error;
+        mayHaveHappened ||= isOpen(error);
+        const facts = { method: path, endpoint: link.endpoint, attempts: attempt, mayHaveHappened };
+        if (signal?.aborted) throw abortError(signal, facts);
         untrusted = error.isUntrusted ? untrusted + 1 : 0;
         // No endpoint is left that could be another's.
-        if (untrusted >= round) throw this.#failure(error, link, false);
+        if (untrusted >= round) throw failure(error, facts, false);
         // The link's own clock may be a little ahead.
         const isOver = this.#clock.nowMs() >= endMs || error.grpcCode === GrpcCode.DeadlineExceeded;
         if (
@@ -119,30 +136,20 @@ export class Failover {
             isOver && leftMs < this.#options.dialTimeoutMs
               ? (before ?? { error, link })
               : { error, link };
-          throw this.#failure(reported.error, reported.link, isOver);
+          throw failure(reported.error, { ...facts, endpoint: reported.link.endpoint }, isOver);
         }
         before = { error, link };
         // A concurrent call may have moved to the next endpoint already.
         if (only === undefined && this.#current === index) this.#current = (index + 1) % round;
         if (attempt % round === 0) {
           const pauseMs = backoff.nextMs();
-          if (this.#clock.nowMs() + pauseMs >= endMs) throw this.#failure(error, link, true);
-          await this.#clock.sleep(pauseMs);
-          if (this.#closed) throw this.#failure(error, link, false);
+          if (this.#clock.nowMs() + pauseMs >= endMs) throw failure(error, facts, true);
+          await this.#clock.sleep(pauseMs, signal);
+          if (signal?.aborted) throw abortError(signal, facts);
+          if (this.#closed) throw failure(error, facts, false);
         }
       }
     }
-  }
-
-  #failure(error: LinkError, link: Link, isOver: boolean): ClientError {
-    if (!isOver || error.grpcCode === GrpcCode.OK)
-      return new ClientError(error.grpcCode, error.message, link.endpoint, {
-        ...(error.isUntrusted ? { cause: error } : {}),
-      });
-    // Go's text; the last attempt's error is the cause.
-    return new ClientError(GrpcCode.DeadlineExceeded, "context deadline exceeded", link.endpoint, {
-      cause: error,
-    });
   }
 
   /**
@@ -154,17 +161,30 @@ export class Failover {
     path: string,
     metadata: CallMetadata,
     only?: Link,
+    signal?: AbortSignal,
+    trace?: CallTrace,
   ): Promise<{ stream: LinkStream; link: Link }> {
     for (let attempt = 1; ; attempt++) {
-      if (this.#closed) throw new ClientError(GrpcCode.Canceled, "the client is closed");
+      if (this.#closed)
+        throw new ClientError(GrpcCode.Canceled, "the client is closed", { method: path });
       const link = only ?? this.#links[this.#current];
+      if (trace !== undefined) noteAttempt(trace, link, attempt);
+      const opening = link.stream(path, metadata, this.#options.dialTimeoutMs);
       try {
-        return { stream: await link.stream(path, metadata, this.#options.dialTimeoutMs), link };
+        const stream = signal === undefined ? opening : unlessAborted(opening, signal);
+        return { stream: await stream, link };
       } catch (error) {
+        const facts = { method: path, endpoint: link.endpoint, attempts: attempt };
+        if (signal?.aborted) {
+          opening.then(
+            (late) => late.cancel(),
+            () => {},
+          );
+          throw abortError(signal, facts);
+        }
         if (!(error instanceof LinkError)) throw error;
         this.leave(link);
-        if (only !== undefined || attempt >= this.#links.length)
-          throw this.#failure(error, link, false);
+        if (only !== undefined || attempt >= this.#links.length) throw failure(error, facts, false);
       }
     }
   }
@@ -185,6 +205,37 @@ export class Failover {
   linkTo(endpoint: string): Link | undefined {
     return this.#links.find((link) => link.endpoint === endpoint);
   }
+}
+
+function noteAttempt(trace: CallTrace, { endpoint }: Link, attempt: number): void {
+  trace.endpoint = endpoint;
+  trace.attempts = attempt;
+}
+
+function failure(error: LinkError, facts: FailedCall, isOver: boolean): ClientError {
+  // The last attempt's error is the cause.
+  if (isOver && error.grpcCode !== GrpcCode.OK) return deadlineError({ ...facts, cause: error });
+  const cause = error.isUntrusted ? error : undefined;
+  return new ClientError(error.grpcCode, error.message, { ...facts, cause });
+}
+
+/** Statuses with which a server refuses a call before it does anything. */
+const REFUSALS: ReadonlySet<number> = new Set([
+  GrpcCode.InvalidArgument,
+  GrpcCode.NotFound,
+  GrpcCode.AlreadyExists,
+  GrpcCode.PermissionDenied,
+  GrpcCode.FailedPrecondition,
+  GrpcCode.OutOfRange,
+  GrpcCode.Unimplemented,
+  GrpcCode.Unauthenticated,
+]);
+
+/** Whether the server may have executed what failed so. */
+function isOpen({ sent, grpcCode, message }: LinkError): boolean {
+  if (!sent || REFUSALS.has(grpcCode)) return false;
+  // A response that was too large has another text than etcd's refusals.
+  return grpcCode !== GrpcCode.ResourceExhausted || errorNameOf(message) === undefined;
 }
 
 function mayRepeat(error: LinkError, repeatable: boolean): boolean {

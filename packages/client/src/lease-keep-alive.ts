@@ -5,10 +5,12 @@
  */
 import { Backoff } from "@quorate/host";
 import {
+  CodedError,
   type LeaseKeepAliveRequest,
   type LeaseKeepAliveResponse,
   LeaseService,
 } from "@quorate/proto";
+import type { WaitOptions } from "./call-options.ts";
 import { type Caller, pause } from "./caller.ts";
 import { ClientError } from "./errors.ts";
 import { isStaleToken, mayResume, REOPEN } from "./resume.ts";
@@ -23,12 +25,26 @@ export type LeaseEnd =
   | { readonly kind: "expired" }
   | { readonly kind: "unreachable"; readonly cause: ClientError | undefined };
 
+/** The reason of signals that a lease's end aborts. */
+export class LeaseEndedError extends CodedError<"LeaseEnded"> {
+  readonly end: LeaseEnd;
+
+  constructor(end: LeaseEnd) {
+    super("LeaseEndedError", "LeaseEnded", `the lease is not kept alive any more: ${end.kind}`);
+    this.end = end;
+  }
+}
+
 /** The shortest time a member has to respond before another one is tried. */
 const MIN_RESPONSE_MS = 1000;
 
-export class LeaseKeepAlive {
+export class LeaseKeepAlive implements AsyncDisposable {
   /** Resolves when renewals have ended. */
   readonly ended: Promise<LeaseEnd>;
+  /**
+   * For work that depends on the lease: aborted when renewals have ended, with LeaseEndedError.
+   */
+  readonly signal: AbortSignal;
   readonly #caller: Caller;
   readonly #id: bigint;
   readonly #onRenewed: (response: LeaseKeepAliveResponse) => void;
@@ -39,19 +55,43 @@ export class LeaseKeepAlive {
   #cancelDeadline: () => void = () => {};
 
   /** Made by Leases.keepAlive(). */
-  constructor(caller: Caller, id: bigint, onRenewed: (response: LeaseKeepAliveResponse) => void) {
+  constructor(
+    caller: Caller,
+    id: bigint,
+    onRenewed: (response: LeaseKeepAliveResponse) => void,
+    { signal, timeoutMs }: WaitOptions = {},
+  ) {
     this.#caller = caller;
     this.#id = id;
     this.#onRenewed = onRenewed;
     this.#over = AbortSignal.any([this.#stop.signal, this.#late.signal]);
     // The time to live is unknown until the first response, so a call's timeout applies.
-    this.#setDeadline(caller.timeoutMs);
-    this.ended = this.#run().finally(() => this.#cancelDeadline());
+    this.#setDeadline(timeoutMs ?? caller.timeoutMs);
+    const stop = (): void => this.stop();
+    if (signal?.aborted) stop();
+    else signal?.addEventListener("abort", stop);
+    const lost = new AbortController();
+    this.signal = lost.signal;
+    this.ended = this.#run()
+      .then((end) => {
+        lost.abort(new LeaseEndedError(end));
+        return end;
+      })
+      .finally(() => {
+        this.#cancelDeadline();
+        signal?.removeEventListener("abort", stop);
+      });
   }
 
   /** Ends the renewals; the lease expires at the end of its time to live. */
   stop(): void {
     this.#stop.abort();
+  }
+
+  /** Ends the renewals, as stop(). */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.stop();
+    await this.ended;
   }
 
   async #run(): Promise<LeaseEnd> {

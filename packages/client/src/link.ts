@@ -46,7 +46,7 @@ export interface Link {
   /**
    * Sends one request and returns the response's bytes. Connects first if needed, for at most
    * `dialTimeoutMs`. Rejects with LinkError; after `timeoutMs` in total with code 4
-   * (DEADLINE_EXCEEDED).
+   * (DEADLINE_EXCEEDED), and when `signal` is aborted with code 1 (CANCELLED).
    */
   call(
     path: string,
@@ -54,6 +54,7 @@ export interface Link {
     metadata: CallMetadata,
     dialTimeoutMs: number,
     timeoutMs: number,
+    signal?: AbortSignal,
   ): Promise<Uint8Array>;
   /**
    * Opens a stream, which has no timeout. Connects first if needed, for at most `dialTimeoutMs`.
@@ -73,6 +74,6 @@ export interface ClientTimer {
 export interface ClientClock {
   /** Monotonic milliseconds. */
   nowMs(): number;
-  /** Resolves after `delayMs`. */
-  sleep(delayMs: number): Promise<void>;
+  /** Resolves after `delayMs`, or when `signal` is aborted. */
+  sleep(delayMs: number, signal?: AbortSignal): Promise<void>;
 }

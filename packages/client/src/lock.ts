@@ -1,16 +1,15 @@
 /**
  * A lock that one session holds at a time, with the keys of etcd's own clients.
  *
- *   const session = await client.session({ ttlSeconds: 10 });
- *   const lock = await lockNamed(client, session, "jobs");
- *   ... and when `session.ended` resolves, the lock is lost ...
- *   await lock.release();
+ *   await using session = await client.session({ ttlSeconds: 10 });
+ *   await using lock = await lockNamed(client, session, "jobs");
+ *   ... work until `lock.signal` is aborted: the lock is lost then ...
  */
-import { check, TEXT } from "@quorate/host";
+import { check, checkOptions, TEXT } from "@quorate/host";
 import { CodedError } from "@quorate/proto";
-import { SIGNAL } from "./caller.ts";
+import { WAIT_SHAPE, type WaitOptions } from "./call-options.ts";
 import type { Client } from "./client.ts";
-import { enqueue, leaveQueue, type QueueEntry, waitTurn } from "./queue.ts";
+import { leaveQueue, type Place, type QueueEntry, takeTurn } from "./queue.ts";
 import type { Session } from "./session.ts";
 
 /** The session ended before it acquired the lock. */
@@ -20,51 +19,71 @@ export class SessionExpiredError extends CodedError<"SessionExpired"> {
   }
 }
 
-export class Lock {
+export class Lock implements AsyncDisposable {
   /**
    * The key that represents the lock. A transaction that compares the key's create revision with
-   * `entry.revision` takes effect only while the lock is held.
+   * `token` takes effect only while the lock is held.
    */
   readonly entry: QueueEntry;
   /** The store's revision when the lock was acquired. */
   readonly headerRevision: number;
+  /** For work that needs the lock: aborted when its session ends, with LeaseEndedError. */
+  readonly signal: AbortSignal;
   readonly #client: Client;
 
   /** Made by lockNamed(). */
-  constructor(client: Client, entry: QueueEntry, headerRevision: number) {
+  constructor(client: Client, session: Session, entry: QueueEntry, headerRevision: number) {
     this.#client = client;
+    this.signal = session.signal;
     this.entry = entry;
     this.headerRevision = headerRevision;
+  }
+
+  /**
+   * The fencing token: the create revision of the key, which is higher for each later holder. Give
+   * it to systems that refuse a lower one.
+   */
+  get token(): number {
+    return this.entry.revision;
   }
 
   /** Releases the lock; the next session acquires it. Rejects with ClientError. */
   release(): Promise<void> {
     return leaveQueue(this.#client, this.entry);
   }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.release();
+  }
 }
 
 /**
  * Waits for the lock. When `signal` is aborted, the session leaves the queue and the promise
- * rejects with the signal's reason. Rejects with SessionExpiredError if the session ended
- * meanwhile, and with ClientError.
+ * rejects with the signal's reason; after `timeoutMs` (default: no limit) with ClientError
+ * DeadlineExceeded. Rejects with SessionExpiredError if the session ended meanwhile, and with
+ * ClientError.
  */
 export async function lockNamed(
   client: Client,
   session: Session,
   name: string,
-  signal: AbortSignal = new AbortController().signal,
+  options: WaitOptions = {},
 ): Promise<Lock> {
   check("lockNamed", "name", name, TEXT);
-  check("lockNamed", "signal", signal, SIGNAL);
-  const entry = await enqueue(client, name, session.lease, "");
-  try {
-    await waitTurn(client, name, entry, signal);
-  } catch (error) {
-    await leaveQueue(client, entry).catch(() => {});
-    throw error;
-  }
+  return acquire(client, session, { name }, options);
+}
+
+/** Waits for a turn and makes it a lock. As lockNamed(). */
+export async function acquire(
+  client: Client,
+  session: Session,
+  place: Omit<Place, "lease">,
+  options: WaitOptions,
+): Promise<Lock> {
+  checkOptions("lock", options, WAIT_SHAPE);
+  const entry = await takeTurn(client, { ...place, lease: session.lease }, options);
   // The session, and its key with it, may have expired during the wait.
   const { header, kvs } = await client.get(entry.key);
   if (kvs[0]?.createRevision !== entry.revision) throw new SessionExpiredError();
-  return new Lock(client, entry, header.revision);
+  return new Lock(client, session, entry, header.revision);
 }

@@ -3,11 +3,15 @@
  * the oldest key has its turn. Locks and elections are such queues. The keys are those of etcd's
  * own clients (client/v3/concurrency), so both kinds of client wait for one another.
  */
-import { Event, Event_EventType, GrpcCode, idToHex } from "@quorate/proto";
+import { idToHex } from "@quorate/proto";
+import type { WaitOptions } from "./call-options.ts";
+import { unlessAborted } from "./caller.ts";
+import type { Change } from "./changes.ts";
 import type { Client } from "./client.ts";
 import { ClientError } from "./errors.ts";
-import { compareCreateRevision, opDelete, opGet, opPut } from "./requests.ts";
-import type { OpResult } from "./responses.ts";
+import { type Bytes, compareCreateRevision, opDelete, opGet, opPut } from "./requests.ts";
+import { Wait } from "./wait.ts";
+import type { WatchOptions } from "./watch.ts";
 
 /** One session's entry in a queue. */
 export interface QueueEntry {
@@ -16,80 +20,103 @@ export interface QueueEntry {
   readonly revision: number;
 }
 
+/** A place in a queue, for the session with this lease. */
+export interface Place {
+  /** The entry's key is below it. */
+  readonly name: string;
+  readonly lease: bigint;
+  /** The entry's value; undefined for none, which leaves an entry of the same lease as it is. */
+  readonly value?: string;
+  /** Older entries with this prefix are before it; default those of the same name. */
+  readonly behind?: string;
+  /** It has its turn when fewer entries than so many are before it; default 1. */
+  readonly permits?: number;
+}
+
 /**
- * Adds an entry with a value to the queue `name`. An existing entry of the same lease is reused and
- * gets the value.
+ * Adds an entry and resolves when it has its turn. When `signal` is aborted the entry is removed and
+ * the promise rejects with the signal's reason, after `timeoutMs` with ClientError
+ * DeadlineExceeded. Rejects with ClientError.
  */
-export async function enqueue(
+export async function takeTurn(
   client: Client,
-  name: string,
-  lease: bigint,
-  value: string,
+  place: Place,
+  options: WaitOptions,
 ): Promise<QueueEntry> {
+  using wait = new Wait(client.timer, options);
+  wait.signal.throwIfAborted();
+  const entering = enqueue(client, place);
+  try {
+    const entry = await unlessAborted(entering, wait.signal);
+    await waitTurn(client, place, entry, wait.signal);
+    return entry;
+  } catch (error) {
+    // Before it rejects: the session may come again at once, and would find its entry.
+    await entering.then((entry) => leaveQueue(client, entry)).catch(() => {});
+    throw wait.signal.aborted ? wait.signal.reason : error;
+  }
+}
+
+/**
+ * Adds an entry. An existing entry of the same lease is reused and gets the value, if there is one.
+ */
+async function enqueue(client: Client, { name, lease, value }: Place): Promise<QueueEntry> {
   const key = `${name}/${idToHex(lease)}`;
+  const put = opPut(key, value ?? "", { lease });
   const { succeeded, header, responses } = await client.txn({
     compare: [compareCreateRevision(key, "=", 0)],
-    success: [opPut(key, value, { lease })],
-    failure: [opGet(key), opPut(key, value, { lease })],
+    success: [put],
+    failure: value === undefined ? [opGet(key)] : [opGet(key), put],
   });
-  return { key, revision: succeeded ? header.revision : createRevisionOf(responses[0]) };
-}
-
-function createRevisionOf(result: OpResult | undefined): number {
-  const kv = result?.kind === "get" ? result.result.kvs[0] : undefined;
+  if (succeeded) return { key, revision: header.revision };
+  const [{ result }] = responses;
+  const [kv] = result.kvs;
   if (kv === undefined) throw new TypeError("the server found a key but did not return it");
-  return kv.createRevision;
+  return { key, revision: kv.createRevision };
 }
 
-/**
- * Resolves when no older entry is left. Rejects with the signal's reason when it is aborted, and
- * with ClientError.
- */
-export async function waitTurn(
+async function waitTurn(
   client: Client,
-  name: string,
+  { name, behind = `${name}/`, permits = 1 }: Place,
   entry: QueueEntry,
   signal: AbortSignal,
 ): Promise<void> {
   for (;;) {
-    signal.throwIfAborted();
-    const { header, kvs } = await client.get(`${name}/`, {
+    const { header, kvs } = await client.get(behind, {
       prefix: true,
       sortBy: "create",
       order: "descend",
-      limit: 1,
+      limit: permits,
       maxCreateRevision: entry.revision - 1,
+      signal,
     });
-    const before = kvs[0];
-    if (before === undefined) return;
-    await waitDeleted(client, before.key, header.revision + 1, signal);
+    const [before] = kvs;
+    if (before === undefined || kvs.length < permits) return;
+    const options = { revision: header.revision + 1, signal };
+    // Only the last one before it matters where one has its turn at a time.
+    if (permits === 1) await waitChange(client, "delete", before.key, options);
+    else await waitChange(client, "delete", behind, { ...options, prefix: true });
   }
 }
 
-async function waitDeleted(
+/**
+ * Resolves at the next change of this kind, or where the history of it is compacted: read the keys
+ * again. Rejects with the signal's reason, and with ClientError.
+ */
+export async function waitChange(
   client: Client,
-  key: Uint8Array,
-  revision: number,
-  signal: AbortSignal,
+  kind: Change["kind"],
+  key: Bytes,
+  options: WatchOptions & { readonly signal: AbortSignal },
 ): Promise<void> {
-  const watch = client.watch(key, { revision });
-  const cancel = (): void => watch.cancel();
-  signal.addEventListener("abort", cancel);
   try {
-    signal.throwIfAborted();
-    for await (const response of watch) {
-      // The watch's history was compacted: the caller reads the queue again.
-      if (response.canceled && response.compactRevision > 0) return;
-      if (response.canceled)
-        throw new ClientError(GrpcCode.FailedPrecondition, response.cancelReason);
-      if (response.events.some((bytes) => Event.decode(bytes).type === Event_EventType.DELETE))
-        return;
-    }
-    signal.throwIfAborted();
-  } finally {
-    signal.removeEventListener("abort", cancel);
-    watch.cancel();
+    for await (const change of client.watch(key, options).changes())
+      if (change.kind === kind) return;
+  } catch (error) {
+    if (error instanceof ClientError && error.code === "Compacted") return;
+    throw error;
   }
+  options.signal.throwIfAborted();
 }
 
 /** Removes the entry, unless its key was created again since. Rejects with ClientError. */

@@ -7,7 +7,7 @@
  * All parts are of one revision. Where the server has no KV.RangeStream (before etcd 3.7, or
  * through etcd's proxy), the range is read in pages instead, which looks the same.
  */
-import { BOUND, check, OBJECT } from "@quorate/host";
+import { check, checkOptions, OBJECT } from "@quorate/host";
 import {
   defined,
   GrpcCode,
@@ -17,12 +17,13 @@ import {
   RangeResponse,
   type ResponseHeader,
 } from "@quorate/proto";
-import type { Caller } from "./caller.ts";
+import { WAIT_SHAPE, type WaitOptions } from "./call-options.ts";
+import type { Caller, StreamOptions } from "./caller.ts";
 import { ClientError } from "./errors.ts";
 import { withJson } from "./json.ts";
 import { type Bytes, type GetOptions, getRequest } from "./requests.ts";
 import { isStaleToken } from "./resume.ts";
-import type { ClientStream } from "./stream.ts";
+import { Wait } from "./wait.ts";
 
 /** Keys of the first page, and of the largest. */
 const FIRST_PAGE_KEYS = 10;
@@ -36,12 +37,10 @@ const REFUSED = "RangeStream does not support ";
 
 /**
  * Options of a stream: the server refuses orders other than by
- * ascending keys, and bounds of revisions. `sortBy` without an order comes in one part.
+ * ascending keys, and bounds of revisions. `sortBy` without an order comes in one part. `timeoutMs`
+ * is the time for all parts; default no limit.
  */
-export interface StreamedGetOptions extends GetOptions {
-  /** Ends the stream with DEADLINE_EXCEEDED after so many milliseconds; default never. */
-  readonly timeoutMs?: number;
-}
+export interface StreamedGetOptions extends GetOptions, WaitOptions {}
 
 /** A part of a range. */
 export interface GetPart {
@@ -63,25 +62,35 @@ export async function* getStream(
   options: StreamedGetOptions = {},
 ): AsyncGenerator<GetPart, undefined> {
   check("getStream", "options", options, OBJECT);
-  const { timeoutMs, ...range } = options;
-  if (timeoutMs !== undefined) check("getStream", "timeoutMs", timeoutMs, BOUND);
+  const { signal, timeoutMs, ...range } = options;
+  const wait = { signal, timeoutMs };
+  checkOptions("getStream", wait, WAIT_SHAPE);
   const request = getRequest(key, range);
-  for await (const { kvs, header, more, count } of rangeParts(caller, request, timeoutMs))
+  for await (const { kvs, header, more, count } of rangeParts(caller, request, wait))
     yield {
       kvs: kvs.map((kv) => withJson(KeyValue.decode(kv))),
       end: header === undefined ? undefined : { header, more, count },
     };
 }
 
+/** The records of getStream() one by one. */
+export async function* getEach(
+  caller: Caller,
+  key: Bytes,
+  options: StreamedGetOptions = {},
+): AsyncGenerator<KeyValue, undefined> {
+  for await (const { kvs } of getStream(caller, key, options)) yield* kvs;
+}
+
 /** The response of a range that was read in parts. Rejects with ClientError, as `getStream`. */
 export async function streamedRange(
   caller: Caller,
   request: RangeRequest,
-  timeoutMs?: number,
+  options: WaitOptions = {},
 ): Promise<RangeResponse> {
   const kvs: Uint8Array[] = [];
   let last: RangeResponse | undefined;
-  for await (const part of rangeParts(caller, request, timeoutMs)) {
+  for await (const part of rangeParts(caller, request, options)) {
     for (const kv of part.kvs) kvs.push(kv);
     last = part;
   }
@@ -92,13 +101,15 @@ export async function streamedRange(
 export async function* rangeParts(
   caller: Caller,
   request: RangeRequest,
-  timeoutMs?: number,
+  options: WaitOptions = {},
 ): AsyncGenerator<RangeResponse, undefined> {
+  using wait = new Wait(caller.timer, options);
+  const { signal } = wait;
   let renewToken = false;
   for (let opening = 1; ; opening++) {
     let hasBegun = false;
     try {
-      for await (const part of streamedParts(caller, request, renewToken, timeoutMs)) {
+      for await (const part of streamedParts(caller, request, { renewToken, signal })) {
         hasBegun = true;
         yield part;
       }
@@ -112,7 +123,7 @@ export async function* rangeParts(
         throw error;
     }
   }
-  yield* pages(caller, request);
+  yield* pages(caller, request, signal);
 }
 
 function isMissing({ grpcCode, message }: ClientError): boolean {
@@ -122,44 +133,20 @@ function isMissing({ grpcCode, message }: ClientError): boolean {
 async function* streamedParts(
   caller: Caller,
   request: RangeRequest,
-  renewToken: boolean,
-  timeoutMs: number | undefined,
+  options: StreamOptions,
 ): AsyncGenerator<RangeResponse, undefined> {
-  const { RangeStream } = KVService.methods;
-  const stream = await caller.stream(RangeStream, undefined, { renewToken });
-  let isLate = false;
-  const forget = endAfter(caller, stream, timeoutMs, () => {
-    isLate = true;
-  });
-  try {
-    stream.send(request);
-    stream.finish();
-    for await (const { rangeResponse } of stream)
-      if (rangeResponse !== undefined) yield rangeResponse;
-    // A cancelled stream ends without an error.
-    if (isLate) throw new ClientError(GrpcCode.DeadlineExceeded, "context deadline exceeded");
-  } finally {
-    forget();
-  }
-}
-
-function endAfter(
-  { timer }: Caller,
-  stream: Pick<ClientStream<unknown, unknown>, "cancel">,
-  timeoutMs: number | undefined,
-  late: () => void,
-): () => void {
-  if (timeoutMs === undefined) return () => {};
-  return timer.after(timeoutMs, () => {
-    late();
-    stream.cancel();
-  });
+  const stream = await caller.stream(KVService.methods.RangeStream, undefined, options);
+  stream.send(request);
+  stream.finish();
+  for await (const { rangeResponse } of stream)
+    if (rangeResponse !== undefined) yield rangeResponse;
 }
 
 /** The range in pages of Range, at the revision of the first one. */
 async function* pages(
   caller: Caller,
   request: RangeRequest,
+  signal: AbortSignal,
 ): AsyncGenerator<RangeResponse, undefined> {
   const { limit } = request;
   let { key, revision } = request;
@@ -169,7 +156,7 @@ async function* pages(
   for (let pageKeys = FIRST_PAGE_KEYS; ; ) {
     const asked = limit > 0 ? Math.min(pageKeys, limit - sent) : pageKeys;
     const page: RangeRequest = RangeRequest.create({ ...request, key, revision, limit: asked });
-    const response = await caller.call(KVService.methods.Range, page, true);
+    const response = await caller.call(KVService.methods.Range, page, true, { signal });
     if (header === undefined) {
       ({ header, count } = response);
       if (revision === 0) revision = defined(header, "the header").revision;

@@ -129,7 +129,8 @@ const sortOrders = {
   descend: RangeRequest_SortOrder.DESCEND,
 };
 
-const GET_SHAPE: Shape<GetOptions> = {
+/** The options of a get, for checkOptions. */
+export const GET_SHAPE: Shape<GetOptions> = {
   ...RANGE_SHAPE,
   limit: INTEGER,
   revision: INTEGER,
@@ -185,7 +186,8 @@ export interface PutOptions {
   readonly ignoreLease?: boolean;
 }
 
-const PUT_SHAPE: Shape<PutOptions> = {
+/** The options of a put, for checkOptions. */
+export const PUT_SHAPE: Shape<PutOptions> = {
   lease: ID,
   prevKv: FLAG,
   ignoreValue: FLAG,
@@ -210,7 +212,8 @@ export interface DeleteOptions extends RangeOptions {
   readonly prevKv?: boolean;
 }
 
-const DELETE_SHAPE: Shape<DeleteOptions> = { ...RANGE_SHAPE, prevKv: FLAG };
+/** The options of a delete, for checkOptions. */
+export const DELETE_SHAPE: Shape<DeleteOptions> = { ...RANGE_SHAPE, prevKv: FLAG };
 
 /** A DeleteRange request. Throws TypeError for a wrong key or option. */
 export function deleteRequest(key: Bytes, options: DeleteOptions = {}): DeleteRangeRequest {
@@ -305,28 +308,36 @@ export function compareLease(
   return compare("compareLease", key, comparison, "LEASE", wanted, options);
 }
 
-export function opGet(key: Bytes, options: GetOptions = {}): RequestOp {
+/** One kind of operation, so that a transaction's result has the types of its operations. */
+type Op<Case extends NonNullable<RequestOp["request"]>["case"]> = {
+  readonly request: Extract<NonNullable<RequestOp["request"]>, { case: Case }>;
+};
+
+export function opGet(key: Bytes, options: GetOptions = {}): Op<"requestRange"> {
   return { request: { case: "requestRange", value: getRequest(key, options) } };
 }
 
-export function opPut(key: Bytes, value: Bytes, options: PutOptions = {}): RequestOp {
+export function opPut(key: Bytes, value: Bytes, options: PutOptions = {}): Op<"requestPut"> {
   return { request: { case: "requestPut", value: putRequest(key, value, options) } };
 }
 
-export function opDelete(key: Bytes, options: DeleteOptions = {}): RequestOp {
+export function opDelete(key: Bytes, options: DeleteOptions = {}): Op<"requestDeleteRange"> {
   return { request: { case: "requestDeleteRange", value: deleteRequest(key, options) } };
 }
 
 /** A transaction inside another. */
-export function opTxn(parts: TxnParts): RequestOp {
+export function opTxn(parts: TxnParts): Op<"requestTxn"> {
   return { request: { case: "requestTxn", value: txnRequest(parts) } };
 }
 
 /** A transaction: if all of `compare` hold, `success` runs, else `failure`. */
-export interface TxnParts {
+export interface TxnParts<
+  Success extends readonly RequestOp[] = readonly RequestOp[],
+  Failure extends readonly RequestOp[] = readonly RequestOp[],
+> {
   readonly compare?: readonly Compare[];
-  readonly success?: readonly RequestOp[];
-  readonly failure?: readonly RequestOp[];
+  readonly success?: Success;
+  readonly failure?: Failure;
 }
 
 const COMPARISONS = listOf("comparisons, such as compareVersion() returns", "targetUnion");

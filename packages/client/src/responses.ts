@@ -42,6 +42,27 @@ export interface TxnResult {
   readonly responses: readonly OpResult[];
 }
 
+/** The result of a transaction of these operations, by whether all comparisons held. */
+export type TxnResultOf<Success, Failure> = { readonly header: ResponseHeader } & (
+  | { readonly succeeded: true; readonly responses: ResultsOf<Success> }
+  | { readonly succeeded: false; readonly responses: ResultsOf<Failure> }
+);
+
+type ResultsOf<Ops> = { readonly [I in keyof Ops]: ResultOf<Ops[I]> };
+
+type ResultOf<O> = O extends { request: { case: infer Case } }
+  ? Case extends keyof Kinds
+    ? Extract<OpResult, { kind: Kinds[Case] }>
+    : OpResult
+  : OpResult;
+
+interface Kinds {
+  readonly requestRange: "get";
+  readonly requestPut: "put";
+  readonly requestDeleteRange: "delete";
+  readonly requestTxn: "txn";
+}
+
 /** The result of one operation of a transaction. */
 export type OpResult =
   | { readonly kind: "get"; readonly result: GetResult }

@@ -2,7 +2,7 @@
  * A stream of messages with one member, such as a snapshot or a watch, as the client returns it.
  */
 import type { MessageType, MethodDescriptor } from "@quorate/proto";
-import { ClientError } from "./errors.ts";
+import { abortError, ClientError } from "./errors.ts";
 import { LinkError, type LinkStream } from "./link.ts";
 
 /** A method with its request and response types. */
@@ -20,19 +20,28 @@ export class ClientStream<Q, A> implements AsyncIterable<A> {
   readonly #stream: LinkStream;
   readonly #endpoint: string;
   readonly #ended: (failed: boolean) => void;
+  readonly #signal: AbortSignal | undefined;
+  readonly #stop = (): void => this.#stream.cancel();
   #isAbandoned = false;
 
-  /** @param ended called once when the stream has ended, with whether it failed */
+  /**
+   * @param ended called once when the stream has ended, with whether it failed
+   * @param signal ends it; the loop over its responses then throws
+   */
   constructor(
     method: StreamMethod<Q, A>,
     stream: LinkStream,
     endpoint: string,
     ended: (failed: boolean) => void,
+    signal?: AbortSignal,
   ) {
     this.#method = method;
     this.#stream = stream;
     this.#endpoint = endpoint;
     this.#ended = ended;
+    this.#signal = signal;
+    signal?.addEventListener("abort", this.#stop);
+    if (signal?.aborted) stream.cancel();
   }
 
   send(request: Partial<Q>): void {
@@ -59,16 +68,19 @@ export class ClientStream<Q, A> implements AsyncIterable<A> {
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<A, undefined> {
+    const facts = { method: this.#method.path, endpoint: this.#endpoint, attempts: 1 };
     let failed = false;
     try {
       for await (const bytes of this.#stream.responses())
         yield this.#method.responseType.decode(bytes);
+      // A cancelled stream ends without an error.
+      if (this.#signal?.aborted) throw abortError(this.#signal, facts);
     } catch (error) {
-      failed = true;
-      if (error instanceof LinkError)
-        throw new ClientError(error.grpcCode, error.message, this.#endpoint);
-      throw error;
+      failed = !(error instanceof ClientError);
+      if (!(error instanceof LinkError)) throw error;
+      throw new ClientError(error.grpcCode, error.message, facts);
     } finally {
+      this.#signal?.removeEventListener("abort", this.#stop);
       this.#stream.cancel();
       this.#ended(failed || this.#isAbandoned);
     }

@@ -19,14 +19,20 @@ import {
   type WatchResponse,
   WatchService,
 } from "@quorate/proto";
+import { WAIT_SHAPE, type WaitOptions } from "./call-options.ts";
 import { type Caller, pause } from "./caller.ts";
 import { type Change, changesOf } from "./changes.ts";
-import { ClientError } from "./errors.ts";
+import { ClientError, deadlineError } from "./errors.ts";
 import { type Bytes, keyRange, RANGE_SHAPE, type RangeOptions } from "./requests.ts";
 import { isStaleToken, mayResume, REOPEN } from "./resume.ts";
 import type { ClientStream } from "./stream.ts";
 
-export interface WatchOptions extends RangeOptions {
+/**
+ * What a watch takes. When the signal is aborted the loop ends. `timeoutMs` is the time for a member
+ * to confirm the watch, at first and after each break (default: no limit); the loop throws
+ * ClientError DeadlineExceeded then.
+ */
+export interface WatchOptions extends RangeOptions, WaitOptions {
   /** The first revision to yield; 0 for changes from now on. */
   readonly revision?: number;
   /** Include the previous record with each change. */
@@ -37,28 +43,40 @@ export interface WatchOptions extends RangeOptions {
   readonly onBreak?: (error: ClientError) => void;
 }
 
-const WATCH_SHAPE: Shape<WatchOptions> = {
+/** The options of a watch, for checkOptions. */
+export const WATCH_SHAPE: Shape<WatchOptions> = {
   ...RANGE_SHAPE,
+  ...WAIT_SHAPE,
   revision: INTEGER,
   prevKv: FLAG,
   progressNotify: FLAG,
   onBreak: CALLBACK,
 };
 
-export class Watch implements AsyncIterable<WatchResponse> {
+export class Watch implements AsyncIterable<WatchResponse>, AsyncDisposable {
   readonly #caller: Caller;
   readonly #request: WatchCreateRequest;
   readonly #onBreak: (error: ClientError) => void;
+  readonly #signal: AbortSignal | undefined;
+  readonly #timeoutMs: number | undefined;
   readonly #stop = new AbortController();
+  /** Cancels the timer of a confirmation. */
+  #confirmed: () => void = () => {};
   #next: number;
   #stream: ClientStream<WatchRequest, WatchResponse> | undefined;
   #isCreated = false;
   #wantsProgress = false;
+  /** Whether the time of a confirmation runs. */
+  #isWaiting = false;
+  /** Whether it ran out. */
+  #isLate = false;
 
   /** Made by Client.watch(). Throws TypeError for a wrong key or option. */
   constructor(caller: Caller, key: Bytes, options: WatchOptions) {
     checkOptions("watch", options, WATCH_SHAPE);
     this.#caller = caller;
+    this.#signal = options.signal;
+    this.#timeoutMs = options.timeoutMs;
     this.#next = options.revision ?? 0;
     this.#onBreak = options.onBreak ?? (() => {});
     this.#request = WatchCreateRequest.create({
@@ -80,16 +98,25 @@ export class Watch implements AsyncIterable<WatchResponse> {
     this.#stream?.cancel();
   }
 
+  /** Ends the watch, as cancel(). */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.cancel();
+  }
+
   /**
    * The responses. Iterate once. Throws ClientError for a failure that a retry at another member
    * cannot fix.
    */
   async *[Symbol.asyncIterator](): AsyncGenerator<WatchResponse, undefined> {
     const backoff = new Backoff(REOPEN);
+    const cancel = (): void => this.cancel();
     let renewToken = false;
     try {
+      if (this.#signal?.aborted) cancel();
+      else this.#signal?.addEventListener("abort", cancel);
       while (!this.#stop.signal.aborted) {
         try {
+          this.#awaitConfirmation();
           for await (const response of await this.#open(renewToken)) {
             renewToken = response.canceled && isStaleToken(response.cancelReason);
             if (renewToken) break;
@@ -102,7 +129,7 @@ export class Watch implements AsyncIterable<WatchResponse> {
             if (!response.created) yield response;
           }
         } catch (error) {
-          if (this.#stop.signal.aborted) return;
+          if (this.#stop.signal.aborted) break;
           if (!(error instanceof ClientError) || !mayResume(error)) throw error;
           renewToken = isStaleToken(error.message);
           this.#onBreak(error);
@@ -110,9 +137,22 @@ export class Watch implements AsyncIterable<WatchResponse> {
         this.#isCreated = false;
         await pause(this.#caller.timer, backoff.nextMs(), this.#stop.signal);
       }
+      if (this.#isLate) throw deadlineError({ method: WatchService.methods.Watch.path });
     } finally {
+      this.#confirmed();
+      this.#signal?.removeEventListener("abort", cancel);
       this.#stream?.cancel();
     }
+  }
+
+  /** Unless a member confirms the watch in time, it ends. */
+  #awaitConfirmation(): void {
+    if (this.#timeoutMs === undefined || this.#isWaiting) return;
+    this.#isWaiting = true;
+    this.#confirmed = this.#caller.timer.after(this.#timeoutMs, () => {
+      this.#isLate = true;
+      this.cancel();
+    });
   }
 
   /**
@@ -147,6 +187,8 @@ export class Watch implements AsyncIterable<WatchResponse> {
       // created again.
       if (this.#next === 0) this.#next = revision + 1;
       this.#isCreated = true;
+      this.#isWaiting = false;
+      this.#confirmed();
       if (this.#wantsProgress) this.requestProgress();
       this.#wantsProgress = false;
       return;

@@ -2,11 +2,18 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { connect } from "../node/connect.ts";
+import { workQueue } from "../node/work-queue.ts";
+import { Barrier } from "../src/barrier.ts";
+import { Cache } from "../src/cache.ts";
 import type { Client } from "../src/client.ts";
-import { campaign, observeElection } from "../src/election.ts";
+import { text } from "../src/codec.ts";
+import { addTo } from "../src/counter.ts";
+import { campaign, electedLeader, observeElection } from "../src/election.ts";
 import { lockNamed } from "../src/lock.ts";
 import { getStream } from "../src/range-stream.ts";
 import { compareLease, compareValue, compareVersion, opPut, prefixEnd } from "../src/requests.ts";
+import { readLock, writeLock } from "../src/rw-lock.ts";
+import { semaphorePermit } from "../src/semaphore.ts";
 import type { Session } from "../src/session.ts";
 
 // Nothing listens there, and nothing is asked: a check comes first.
@@ -33,7 +40,7 @@ const REFUSED: readonly (readonly [call: () => unknown, message: string | RegExp
   [() => c.put(undefined, "v"), notBytes("put", "key", "undefined")],
   [
     () => c.put("k", "v", { leese: 1n }),
-    "put: unknown option leese: there are lease, prevKv, ignoreValue, ignoreLease",
+    "put: unknown option leese: there are lease, prevKv, ignoreValue, ignoreLease, signal, timeoutMs, repeat",
   ],
   [
     () => c.put("k", "v", { lease: 1 }),
@@ -87,7 +94,7 @@ const REFUSED: readonly (readonly [call: () => unknown, message: string | RegExp
     /^getStream: timeoutMs must be a number/,
   ],
   [() => c.compact("1"), /^compact: revision must be an integer/],
-  [() => c.compact(1, { fast: true }), "compact: unknown option fast: there are physical"],
+  [() => c.compact(1, { fast: true }), /^compact: unknown option fast: there are physical, /],
   [() => c.memberList({ linearizable: 1 }), /^memberList: linearizable must be true or false/],
   [
     () => c.memberAdd("http://a:1"),
@@ -95,7 +102,7 @@ const REFUSED: readonly (readonly [call: () => unknown, message: string | RegExp
   ],
   [
     () => c.memberAdd([], { learner: true }),
-    /^memberAdd: unknown option learner: there are isLearner/,
+    /^memberAdd: unknown option learner: there are isLearner, /,
   ],
   [() => c.memberRemove(1), /^memberRemove: id must be a bigint from 0n to /],
   [() => c.memberPromote("1"), /^memberPromote: id must be a bigint/],
@@ -103,11 +110,12 @@ const REFUSED: readonly (readonly [call: () => unknown, message: string | RegExp
   [() => c.moveLeader("a:1", -1n), /^moveLeader: targetID must be a bigint from 0n/],
   [() => c.status(), "status: endpoint must be a string, not undefined"],
   [() => c.defragment(1), /^defragment: endpoint must be a string/],
+  [() => c.hash(), /^hash: endpoint must be a string/],
   [() => c.hashKv("a:1", "0"), /^hashKv: revision must be an integer/],
   [() => c.snapshot(1).next(), /^snapshot: endpoint must be a string/],
   [() => c.downgrade("go", "3.6"), /^downgrade: action must be "validate" or "enable" or "cancel"/],
   [() => c.alarmDisarm({ member: 1n }), /^alarmDisarm: unknown option member: /],
-  [() => c.session({ ttl: 1 }), "session: unknown option ttl: there are ttlSeconds"],
+  [() => c.session({ ttl: 1 }), /^session: unknown option ttl: there are ttlSeconds, /],
   [() => c.session({ ttlSeconds: "1" }), /^session: ttlSeconds must be an integer/],
   [() => c.leases.grant("60"), /^grant: ttlSeconds must be an integer/],
   [() => c.leases.grant(60, 1), /^grant: id must be a bigint/],
@@ -131,10 +139,34 @@ const REFUSED: readonly (readonly [call: () => unknown, message: string | RegExp
     notBytes("roleRevokePermission", "key", "the number 1"),
   ],
   [() => lockNamed(client, session, any(1)), /^lockNamed: name must be a string/],
-  [() => lockNamed(client, session, "l", any(1)), /^lockNamed: signal must be an AbortSignal/],
+  [
+    () => lockNamed(client, session, "l", { signal: any(1) }),
+    /^lock: signal must be an AbortSignal/,
+  ],
+  [() => electedLeader(client, any(1)), /^electedLeader: name must be a string/],
   [() => campaign(client, session, "e", any(1)), /^campaign: value must be a string/],
   [() => observeElection(client, any(1), signal).next(), /^observeElection: name must be a string/],
+  [() => c.getEach("k", { pages: 1 }).next(), /^get: unknown option pages: /],
+  [() => c.follow("k", { revision: 1 }).next(), /^follow: unknown option revision: /],
+  [() => c.namespace(1, text), "namespace: prefix must be a string, not the number 1"],
+  [() => c.namespace("n/", text).get(1), "get: key must be a string, not the number 1"],
+  [() => c.transaction(() => {}, { attempts: 1 }), /^transaction: unknown option attempts: /],
+  [() => readLock(client, session, any(1)), /^readLock: name must be a string/],
+  [() => writeLock(client, session, any(1)), /^writeLock: name must be a string/],
+  [
+    () => semaphorePermit(client, session, "s", any("2")),
+    /^semaphorePermit: permits must be an integer/,
+  ],
+  [() => new Barrier(client, any(1)), /^barrier: key must be a string/],
+  [() => workQueue(client, any(1)), /^workQueue: name must be a string/],
+  [() => addTo(client, "k", any("1")), /^addTo: amount must be an integer/],
+  [() => Cache.open(client, "k", { maxBytes: -1 }), /^cache: maxBytes must be a number that is/],
   [() => c.call({}, "x", true), /^call: request must be an object/],
+  [() => c.get("k", { timeoutMs: -1 }), /^get: timeoutMs must be a number that is not negative/],
+  [() => c.put("k", "v", { signal: {} }), /^put: signal must be an AbortSignal, not an object/],
+  [() => c.txn({}, { repeat: 1 }), /^call: repeat must be true or false, not the number 1/],
+  [() => c.watch("k", { signal: 1 }), /^watch: signal must be an AbortSignal/],
+  [() => c.leases.keepAlive(1n, undefined, { repeat: true }), /^keepAlive: unknown option repeat/],
   [
     () => connect(any({ endpoint: "a:1" })),
     /^connect: unknown option endpoint: there are endpoints, /,

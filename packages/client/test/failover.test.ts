@@ -37,8 +37,10 @@ class FakeLink implements Link {
     metadata: CallMetadata,
     dialTimeoutMs: number,
     timeoutMs: number,
+    signal?: AbortSignal,
   ): Promise<Uint8Array> {
     this.calls.push({ path, metadata, dialTimeoutMs, timeoutMs });
+    if (signal?.aborted) throw new LinkError(GrpcCode.Canceled, "context canceled", true);
     const result = await this.behaviour({ path, metadata, timeoutMs });
     if (result instanceof LinkError) throw result;
     return result;
@@ -390,4 +392,102 @@ test("a refused certificate is the end at once, where every endpoint has one", a
   // One endpoint with another certificate is enough.
   links[1].behaviour = () => OK;
   assert.equal(await new Failover(links, limits, clock, 0).call(plan), OK);
+});
+
+test("a failure says the method, the endpoint, the attempts, and whether it may have been executed", async () => {
+  const fails = (grpcCode: number, message: string, sent: boolean): Behaviour => {
+    return () => new LinkError(grpcCode, message, sent);
+  };
+  /** The behaviour of two endpoints, with what is known of a write that failed there. */
+  const cases: readonly (readonly [Behaviour, Behaviour, object])[] = [
+    [drops, answers, { code: "Unavailable", endpoint: "e0", attempts: 1, mayHaveHappened: true }],
+    [refuses, drops, { code: "Unavailable", endpoint: "e1", attempts: 2, mayHaveHappened: true }],
+    [
+      fails(GrpcCode.InvalidArgument, "etcdserver: key is not provided", true),
+      answers,
+      { code: "EmptyKey", attempts: 1, mayHaveHappened: false },
+    ],
+    [
+      fails(GrpcCode.ResourceExhausted, "etcdserver: mvcc: database space exceeded", true),
+      answers,
+      { code: "NoSpace", attempts: 1, mayHaveHappened: false },
+    ],
+    [
+      fails(GrpcCode.ResourceExhausted, "the response is too large", true),
+      answers,
+      { code: "ResourceExhausted", attempts: 1, mayHaveHappened: true },
+    ],
+    [
+      fails(GrpcCode.DeadlineExceeded, "no response in time", true),
+      answers,
+      { code: "DeadlineExceeded", attempts: 1, mayHaveHappened: true },
+    ],
+    [
+      fails(GrpcCode.DeadlineExceeded, "no response in time", false),
+      answers,
+      { code: "DeadlineExceeded", attempts: 1, mayHaveHappened: false },
+    ],
+  ];
+  for (const [first, second, known] of cases)
+    await assert.rejects(setUp(first, second).failover.call(write), { method: "/write", ...known });
+  // What an attempt left open stays open.
+  let calls = 0;
+  const once: Behaviour = () =>
+    calls++ === 0
+      ? new LinkError(GrpcCode.Unavailable, "connection dropped", true)
+      : new LinkError(GrpcCode.PermissionDenied, "etcdserver: permission denied", true);
+  await assert.rejects(setUp(once).failover.call({ ...write, repeatable: true }), {
+    code: "PermissionDenied",
+    attempts: 2,
+    mayHaveHappened: true,
+  });
+});
+
+test("a call ends with its own timeout, and with its signal, wherever it waits", async () => {
+  const { failover, clock } = setUp(refuses);
+  await assert.rejects(failover.call({ ...read, timeoutMs: 100 }), {
+    code: "DeadlineExceeded",
+    attempts: 3,
+  });
+  assert.deepEqual(clock.pauses, [25, 50]);
+
+  const before = new AbortController();
+  before.abort("enough");
+  const never = setUp(answers);
+  const canceled = { name: "ClientError", code: "Canceled", cause: "enough" };
+  await assert.rejects(never.failover.call({ ...write, signal: before.signal }), {
+    ...canceled,
+    attempts: 0,
+    mayHaveHappened: false,
+  });
+  assert.deepEqual(counts(never.links), [0]);
+
+  const between = new AbortController();
+  const paused = setUp(refuses);
+  paused.clock.sleep = async () => between.abort("enough");
+  await assert.rejects(paused.failover.call({ ...write, signal: between.signal }), {
+    ...canceled,
+    attempts: 1,
+    mayHaveHappened: false,
+  });
+
+  const during = new AbortController();
+  const sent = setUp(() => {
+    during.abort("enough");
+    return new LinkError(GrpcCode.Canceled, "context canceled", true);
+  });
+  await assert.rejects(sent.failover.call({ ...write, signal: during.signal }), {
+    ...canceled,
+    attempts: 1,
+    mayHaveHappened: true,
+  });
+});
+
+test("a signal that is of a time ends a call with DeadlineExceeded", async () => {
+  const signal = AbortSignal.timeout(0);
+  await new Promise((resolve) => signal.addEventListener("abort", resolve));
+  await assert.rejects(setUp(answers).failover.call({ ...read, signal }), {
+    code: "DeadlineExceeded",
+    message: "context deadline exceeded",
+  });
 });

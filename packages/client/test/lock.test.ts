@@ -11,6 +11,7 @@ function clientWith(createRevision: number | undefined) {
   const header = { revision: 9 };
   const kvs = createRevision === undefined ? [] : [{ createRevision }];
   return {
+    timer: { after: () => () => {} },
     txn: async () => ({ succeeded: true, header: { revision: 7 }, responses: [] }),
     get: async (_key: string, options?: object) => ({ header, kvs: options ? [] : kvs }),
   } as unknown as Client;

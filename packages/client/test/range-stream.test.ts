@@ -71,7 +71,8 @@ async function read(
           else if (end !== undefined) throw new LinkError(...end, true);
         },
       };
-      return new ClientStream(KVService.methods.RangeStream as never, link, "e0", () => {});
+      const { RangeStream } = KVService.methods;
+      return new ClientStream(RangeStream as never, link, "e0", () => {}, how.signal);
     },
   };
   const keys: string[] = [];

@@ -30,7 +30,7 @@ const put = (revision: number): WatchResponse =>
   });
 const refused = (reason: string): WatchResponse =>
   WatchResponse.create({ created: true, canceled: true, cancelReason: reason });
-const away = new ClientError(GrpcCode.Unavailable, "went away", "e0");
+const away = new ClientError(GrpcCode.Unavailable, "went away", { endpoint: "e0" });
 
 /**
  * Runs a watch over streams that follow one another; the last one stands still until the watch is

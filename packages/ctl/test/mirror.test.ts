@@ -16,25 +16,21 @@ import {
 } from "@quorate/proto";
 import { Mirror, type MirrorListener } from "../src/mirror/mirror.ts";
 
-const refused = new ClientError(
-  GrpcCode.DeadlineExceeded,
-  "context deadline exceeded",
-  "http://far:1",
-);
+const refused = new ClientError(GrpcCode.DeadlineExceeded, "context deadline exceeded", {
+  endpoint: "http://far:1",
+});
 const noSpace = new ClientError(
   GrpcCode.ResourceExhausted,
   "etcdserver: mvcc: database space exceeded",
-  "http://far:1",
+  { endpoint: "http://far:1" },
 );
-const denied = new ClientError(
-  GrpcCode.PermissionDenied,
-  "etcdserver: permission denied",
-  "http://far:1",
-);
+const denied = new ClientError(GrpcCode.PermissionDenied, "etcdserver: permission denied", {
+  endpoint: "http://far:1",
+});
 const tooLong = new ClientError(
   GrpcCode.ResourceExhausted,
   "trying to send message larger than max (9 vs. 8)",
-  "http://far:1",
+  { endpoint: "http://far:1" },
 );
 
 function change(key: string, revision: number): Uint8Array {

@@ -13,7 +13,8 @@ import { connect as dialTls } from "node:tls";
 import type { LogFields, Logger } from "@quorate/host";
 import { freePorts } from "../../../test/support/ports.ts";
 import { until } from "../../../test/support/until.ts";
-import { type RunningMember, startMember } from "../node/start-member.ts";
+import type { RunningMember } from "../node/launch.ts";
+import { startMember } from "../node/start-member.ts";
 
 /** The lines after which scripts and etcd's own tests connect. */
 const ANNOUNCED = [

@@ -7,7 +7,8 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { connect } from "@quorate/client/node";
 import { LeaseService, toUtf8 } from "@quorate/proto";
-import { type RunningMember, startMember } from "../node/start-member.ts";
+import type { RunningMember } from "../node/launch.ts";
+import { startMember } from "../node/start-member.ts";
 
 function scratchDir(): string {
   return mkdtempSync(join(tmpdir(), "quorate-embed-test-"));
@@ -176,7 +177,7 @@ test("wrong options of a start are named", async () => {
   for (const [options, message] of [
     [
       { dataDirectory: "d" },
-      /^startMember: unknown option dataDirectory: there are dataDir, flags,/,
+      /^startMember: unknown option dataDirectory: there are dataDir, config, flags,/,
     ],
     [{ dataDir: 1 }, "startMember: dataDir must be a string, not the number 1"],
     [{ flags: "--name=a" }, /^startMember: flags must be an array of strings, not the string/],

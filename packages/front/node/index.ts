@@ -5,6 +5,7 @@ export {
   type FrontThreadsOptions,
   MAX_UNREAD_SOCKETS,
   MAX_WAITING_SOCKETS,
+  SILENT_MS,
   START_LIMIT_MS,
 } from "./front-threads.ts";
 export { type FrontParts, type FrontServer, runFront } from "./run-front.ts";

@@ -28,9 +28,16 @@ const MISCHIEF: Readonly<Record<string, () => void>> = {
   },
 };
 
-await runFront(async ({ services, http, doors, clock, logger }) => {
+await runFront(async ({ services, http, doors, clock, logger, program }) => {
+  /** Takes no processor and does nothing; says so in the first of two words. */
+  const sleep = (): void => {
+    const words = program as Int32Array;
+    Atomics.store(words, 0, 1);
+    Atomics.wait(words, 1, 0);
+  };
   const handler: HttpExchangeHandler = (exchange) => {
-    const mischief = MISCHIEF[exchange.head.path];
+    const { path } = exchange.head;
+    const mischief = path === "/sleep" ? sleep : MISCHIEF[path];
     if (mischief === undefined) return http(exchange);
     mischief();
     return {};

@@ -7,6 +7,7 @@ import {
   FrontThreads,
   MAX_UNREAD_SOCKETS,
   MAX_WAITING_SOCKETS,
+  SILENT_MS,
   START_LIMIT_MS,
 } from "@quorate/front/node";
 import { type Clock, silentLogger } from "@quorate/host";
@@ -18,12 +19,13 @@ const PROGRAM = new URL("./front-program.ts", import.meta.url);
 /** Threads that have not begun to start. */
 async function make(t: TestContext, count: number, clock: Clock = nodeClock) {
   const door = await openDoor({ host: "127.0.0.1", port: 0 });
+  const asleep = new Int32Array(new SharedArrayBuffer(8));
   let aborted = 0;
   const threads = new FrontThreads(
     {
       count,
       url: PROGRAM,
-      program: () => undefined,
+      program: () => asleep,
       fields: [],
       maxRequestBytes: 1 << 20,
       maxQueuedBytes: 1 << 24,
@@ -45,11 +47,12 @@ async function make(t: TestContext, count: number, clock: Clock = nodeClock) {
     },
   );
   t.after(() => threads.close(0));
-  return { threads, port: (door.bound as AddressInfo).port, aborted: () => aborted };
+  const { port } = door.bound as AddressInfo;
+  return { threads, port, aborted: () => aborted, isAsleep: () => Atomics.load(asleep, 0) === 1 };
 }
 
-async function start(t: TestContext, count: number) {
-  const made = await make(t, count);
+async function start(t: TestContext, count: number, clock?: Clock) {
+  const made = await make(t, count, clock);
   await made.threads.start();
   made.threads.listen();
   return made;
@@ -142,6 +145,18 @@ test("a front-end that takes too long to start is ended, and another starts", as
   await until(() => threads.serving === 1);
 });
 
+test("none starts once they are closed, also where one was to", async (t) => {
+  const clock = new ManualClock();
+  const { threads } = await make(t, 1, clock);
+  void threads.start();
+  clock.advance(START_LIMIT_MS + 1000);
+  await until(() => threads.ended === 1);
+  assert.deepEqual(threads.connections, [], "the next one waits for a pause");
+  await threads.close(0);
+  clock.advance(60_000);
+  assert.deepEqual(threads.connections, []);
+});
+
 test("a report has what happened before it was asked for", async (t) => {
   const { threads, port } = await start(t, 2);
   for (let count = 1; count <= 5; count++) {
@@ -164,6 +179,46 @@ test("a front-end that spins holds up no report of the others", async (t) => {
   // Its last report remains, until it is ended.
   assert.deepEqual(await threads.reports(), [1, 1]);
   await attack;
+});
+
+test("a front-end that waits for ever is passed over after 250 ms, and ended after 10 s", async (t) => {
+  const clock = new ManualClock();
+  const { threads, port, isAsleep } = await start(t, 1, clock);
+  const attack = assert.rejects(connection(t, port)("/sleep"));
+  await until(isAsleep);
+  let reports: readonly unknown[] | undefined;
+  void threads.reports().then((made) => {
+    reports = made;
+  });
+  const sinceMs = clock.monotonicMs();
+  clock.advance(249);
+  await pause();
+  assert.equal(reports, undefined);
+  clock.advance(1);
+  await until(() => reports !== undefined);
+  // It is found silent at the first look or, where a beat came just before it slept, the second.
+  while (clock.monotonicMs() < sinceMs + SILENT_MS) clock.advance(250);
+  await pause();
+  assert.equal(threads.ended, 0);
+  for (let i = 0; i < 3; i++) clock.advance(250);
+  await attack;
+  await until(() => threads.ended === 1);
+});
+
+test("a front-end that does not close is cut off a second after the grace", async (t) => {
+  const clock = new ManualClock();
+  const { threads, port, isAsleep } = await start(t, 1, clock);
+  const attack = assert.rejects(connection(t, port)("/sleep"));
+  await until(isAsleep);
+  let isClosed = false;
+  const closed = threads.close(200).then(() => {
+    isClosed = true;
+  });
+  clock.advance(1199);
+  await pause();
+  assert.equal(isClosed, false);
+  clock.advance(1);
+  await Promise.all([attack, closed]);
 });
 
 test("a close lets open requests end, and cuts off the rest after the grace", async (t) => {

@@ -29,6 +29,13 @@ export {
   MAX_RELOADED_FILE_BYTES,
 } from "./file-source.ts";
 export { createHttp1Server, Http1Agent, requestHttp1 } from "./http1.ts";
+export {
+  type CertificateSubject,
+  issueCertificate,
+  makeAuthority,
+  type Pair,
+  type Validity,
+} from "./issue-certificates.ts";
 export { levelKeyspaces, unsyncedLevelKeyspaces } from "./keyspace.ts";
 export { nonBlockingStream } from "./log-targets.ts";
 export {
@@ -40,6 +47,8 @@ export {
   writtenLogger,
 } from "./logger.ts";
 export { machineLimits, threadNumber, threadProcessorMs } from "./machine.ts";
+export { MemoryDisk } from "./memory/disk.ts";
+export { MemoryKeyspaceOpener } from "./memory/keyspace.ts";
 export { nodeNames } from "./names.ts";
 export { OpenTlsSockets } from "./open-sockets.ts";
 export { type HttpContext, type HttpPeer, serveHttp1, serveHttp2 } from "./plain-http.ts";

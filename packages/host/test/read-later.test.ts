@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { nodeDisk } from "../node/disk.ts";
+import { MemoryDisk } from "../node/memory/disk.ts";
 import type { Disk } from "../src/disk.ts";
-import { MemoryDisk } from "../testing/memory-disk.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "quorate-read-later-"));
 after(() => rmSync(directory, { recursive: true }));

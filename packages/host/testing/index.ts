@@ -1,6 +1,10 @@
 /**
  * In-memory fakes for tests and the simulator, and the contract suites of the platform interfaces.
  */
+
+export { type DiskOperation, MemoryDisk, type MemoryDiskOptions } from "../node/memory/disk.ts";
+export { SECTOR_BYTES } from "../node/memory/file.ts";
+export { MemoryKeyspaceOpener, type MemoryKeyspaceOptions } from "../node/memory/keyspace.ts";
 export { type ClockUnderTest, clockContract } from "./clock-contract.ts";
 export {
   type DiskUnderTest,
@@ -16,10 +20,7 @@ export {
 } from "./http-exchange-contract.ts";
 export { type KeyspacesUnderTest, keyspaceContract } from "./keyspace-contract.ts";
 export { ManualClock } from "./manual-clock.ts";
-export { type DiskOperation, MemoryDisk, type MemoryDiskOptions } from "./memory-disk.ts";
 export { MemoryExchange } from "./memory-exchange.ts";
-export { SECTOR_BYTES } from "./memory-file.ts";
-export { MemoryKeyspaceOpener, type MemoryKeyspaceOptions } from "./memory-keyspace.ts";
 export { randomContract } from "./random-contract.ts";
 export { edited, plantEdit, type SourceEdit } from "./source-hook.ts";
 export { leaveStaleSocket } from "./stale-socket.ts";

@@ -14,16 +14,16 @@ import { createPrivateKey, generateKeyPairSync, X509Certificate } from "node:cry
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { isIP } from "node:net";
 import { join } from "node:path";
-import { writeWholeFile } from "@quorate/host/node";
-import { CodedError } from "@quorate/proto";
 import {
   type CertificateSubject,
   issueCertificate,
   makeAuthority,
   type Pair,
-} from "./issue-certificates.ts";
+  writeWholeFile,
+} from "@quorate/host/node";
+import { CodedError } from "@quorate/proto";
 
-export type { Pair } from "./issue-certificates.ts";
+export type { Pair } from "@quorate/host/node";
 
 const DAY_MS = 24 * 3_600_000;
 const CA_VALID_MS = 10 * 365 * DAY_MS;

@@ -6,6 +6,8 @@ import {
   opDelete,
   opGet,
   opPut,
+  type RequestOp,
+  type TxnParts,
   type TxnResult,
   type Watch,
 } from "@quorate/client";
@@ -117,9 +119,9 @@ export class LibraryCluster implements ClusterClient {
 
 function conditional(
   key: Uint8Array,
-  write: ReturnType<typeof opPut>,
+  write: RequestOp,
   { expectedRevision, readOnFailure }: ClusterWriteOptions,
-): Parameters<Client["txn"]>[0] {
+): TxnParts {
   return {
     compare: [compareModRevision(key, "=", expectedRevision)],
     success: [write],

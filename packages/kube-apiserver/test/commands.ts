@@ -40,6 +40,13 @@ export const commands: PackageCommands = {
       file: "packages/kube-apiserver/test/interop/go/main.ts",
     },
   },
+  soak: {
+    operator: {
+      about: "a cluster's life under the operator, with pods as processes",
+      file: "packages/kube-apiserver/test/operator/soak.ts",
+      isBundled: true,
+    },
+  },
   robustness: {
     apiserver: {
       about: "API servers that are killed",

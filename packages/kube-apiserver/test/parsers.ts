@@ -304,5 +304,4 @@ export const LEFT_OUT: Readonly<Record<string, string>> = {
   "packages/kube-apiserver/node/metrics-page.ts": "escapes of single characters in labels",
   "packages/kube-apiserver/node/version.ts": "the version of the source",
   "packages/kube-apiserver/node/webhook-caller.ts": "addresses of configurations, by URL",
-  "packages/kube-apiserver/node/issue-certificates.ts": "certificates that are made here",
 };

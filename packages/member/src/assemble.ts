@@ -317,6 +317,7 @@ export function assemble(inputs: MemberInputs): MemberParts {
     clock,
     metrics,
     logger: deps.logger,
+    observer: deps.observer,
   });
   const minLeaseTtlSeconds = Math.ceil(
     (Math.floor((3 * config.electionTicks) / 2) * config.heartbeatIntervalMs) / 1000,
@@ -331,7 +332,7 @@ export function assemble(inputs: MemberInputs): MemberParts {
       bounds: bounds.lease,
     },
     {
-      clock,
+      clock: deps.leaseClock ?? clock,
       store,
       reads,
       proposals,
@@ -514,6 +515,7 @@ export function assemble(inputs: MemberInputs): MemberParts {
     keeper,
     versions,
     faults,
+    observer: deps.observer,
     tickMs: config.heartbeatIntervalMs,
     bounds: bounds.loop,
     timeouts: new Timeouts({ metrics, config, leader, store, transport }),

@@ -11,6 +11,7 @@ import type { LogMemory } from "./loop/limits.ts";
 import type { LinkQuestions } from "./membership/index.ts";
 import type { OpenRegistry } from "./membership/token-discovery.ts";
 import type { MemberMetrics } from "./metrics/member-metrics.ts";
+import type { MemberObserver } from "./observer.ts";
 import type { AnswerLimits } from "./reads/answer-memory.ts";
 import type { SliceLimits } from "./reads/slices.ts";
 import type { WatchLimits } from "./watch/index.ts";
@@ -33,6 +34,8 @@ export interface TransportRequest {
 /** The world, as a member needs it. */
 export interface MemberDeps {
   readonly clock: Clock;
+  /** What leases' time is counted by, for tests that move it alone; the clock if absent. */
+  readonly leaseClock?: Clock | undefined;
   readonly random: Random;
   readonly disk: Disk;
   readonly keyspaces: KeyspaceOpener;
@@ -77,6 +80,7 @@ export interface MemberDeps {
   readonly names?: Names | undefined;
   /** For --discovery-endpoints. */
   readonly openRegistry?: OpenRegistry | undefined;
+  readonly observer?: MemberObserver | undefined;
   /**
    * The member has stopped by itself: it cannot go on (an error), or it was removed from the
    * cluster (undefined).

@@ -38,6 +38,11 @@ export function joinMessage(message: UnaryResponse): Uint8Array {
   return whole;
 }
 
+/** A message in one piece that no other code holds. A source of pieces is used up. */
+export function ownedMessage(message: UnaryResponse): Uint8Array {
+  return message instanceof Uint8Array ? message.slice() : joinMessage(message);
+}
+
 /**
  * Assembles messages from the chunks of a body. Holds at most one message and the chunk it ends in.
  */

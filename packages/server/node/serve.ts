@@ -9,7 +9,7 @@
 import type { HttpHandler } from "@quorate/host";
 import { type Logger, plainError } from "@quorate/host";
 import type { LogCounts } from "@quorate/host/node";
-import { AUTH_READINGS, Member } from "@quorate/member";
+import { AUTH_READINGS, Member, type MemberDeps } from "@quorate/member";
 import { logMetrics, processMetrics } from "@quorate/metrics/node";
 import { errorOf } from "@quorate/proto";
 import type { ServiceTable } from "@quorate/rpc";
@@ -42,8 +42,12 @@ const REMOVED = "the member has been permanently removed from the cluster";
 /** A member that serves. */
 export interface ServingMember {
   readonly member: Member;
+  /** For calls from this process. */
+  readonly services: ServiceTable;
   /** Hands leadership over, lets calls end, syncs and closes. */
   stop(): Promise<void>;
+  /** Closes at once: nothing is handed over, and calls are cut off. */
+  kill(): Promise<void>;
   /** Opens the audit log again before its next line, as something has moved its file away. */
   reopenAudit(): void;
   /**
@@ -57,6 +61,10 @@ export interface ServingMember {
 export interface ServeDeps extends ProcessDeps {
   /** Size of a segment of the WAL, a multiple of 8; etcd's 64 MB if absent. */
   readonly walSegmentBytes?: number;
+  /** Changes what the member is started with, such as its disk. */
+  readonly adapt?: (deps: MemberDeps) => MemberDeps;
+  /** Goes around the services, for whichever way calls come. */
+  readonly around?: (services: ServiceTable) => ServiceTable;
   /** What the process's log has dropped and holds, where it counts that. */
   readonly logCounts?: () => LogCounts;
   /**
@@ -77,7 +85,8 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
   early.promise.catch(() => {});
   const opened: Opened = { servers: [], audit: undefined, ended: early.promise };
   let peerHttp: HttpHandler = () => plainError(503, "the member is starting");
-  const member = await Member.start(config, {
+  const adapt = deps.adapt ?? ((unchanged) => unchanged);
+  const memberParts: MemberDeps = {
     ...memberDeps(config, deps, resources, (request) => peerHttp(request)),
     walSegmentBytes: deps.walSegmentBytes,
     beforeRevoke: directoryExpiry,
@@ -88,7 +97,8 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
         early.reject(error ?? new Error(REMOVED));
       });
     },
-  }).catch((error) => {
+  };
+  const member = await Member.start(config, adapt(memberParts)).catch((error) => {
     resources.release();
     throw error;
   });
@@ -153,7 +163,8 @@ async function open(
     audit === undefined ? tableOf(member) : audit.around(tableOf(member, (handler) => handler));
   const traced = (table: ServiceTable) => tracing?.around(table) ?? table;
   const standard = withStandardServices(audited(serviceTable));
-  const services = traced(standard.services);
+  const around = deps.around ?? ((services: ServiceTable) => services);
+  const services = around(traced(standard.services));
   const pages = traced(audited(pageTable));
   const observer = callObserver(config, deps, member);
   const http = await httpSide(config, deps, member, { services, pages, observer });
@@ -172,6 +183,14 @@ async function open(
   logServing(config, member, isReady, deps.logger);
   return {
     member,
+    services,
+    kill: async () => {
+      await closeAtOnce({ servers, audit, ended });
+      // What could not be written any more is lost, as it would be.
+      await member.stop().catch(() => {});
+      await tracing?.stop();
+      resources.release();
+    },
     stop: async () => {
       await member.handOver();
       standard.health.close();

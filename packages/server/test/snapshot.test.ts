@@ -116,6 +116,9 @@ test("one client has so many at once, more of its own wait, and then it is refus
     () => new FakeCall(1),
   );
   const listeners = greedy.map(open);
+  const { metrics } = world.nodes[0].member!;
+  const counts = () => [metrics.snapshotsSending.value, metrics.snapshotsWaiting.value];
+  assert.deepEqual(counts(), [MAX_SNAPSHOTS_OF_ONE_CLIENT, MAX_WAITING_SNAPSHOTS_OF_ONE_CLIENT]);
   assert.throws(() => open(new FakeCall(1)), /too many requests/);
   await settle(world, () => false);
   assert.equal(greedy.filter(({ sent }) => sent.length > 0).length, MAX_SNAPSHOTS_OF_ONE_CLIENT);
@@ -124,13 +127,30 @@ test("one client has so many at once, more of its own wait, and then it is refus
   await settle(world, () => other.ended !== undefined);
   assert.equal(other.ended, "ok");
   // One that goes while it waits leaves its place, one that goes while it is sent frees one.
-  listeners.at(-1)!.cancelled!();
+  for (let i = 0; i < 2; i++) listeners.at(-1)!.cancelled!();
+  const waiting = MAX_WAITING_SNAPSHOTS_OF_ONE_CLIENT - 1;
+  assert.deepEqual(counts(), [MAX_SNAPSHOTS_OF_ONE_CLIENT, waiting]);
   listeners[0].cancelled!();
+  assert.deepEqual(counts(), [MAX_SNAPSHOTS_OF_ONE_CLIENT, waiting], "it is not over yet");
   await settle(world, () => false);
+  assert.deepEqual(counts(), [MAX_SNAPSHOTS_OF_ONE_CLIENT, waiting - 1]);
   assert.equal(
     greedy.filter(({ sent }) => sent.length > 0).length,
     MAX_SNAPSHOTS_OF_ONE_CLIENT + 1,
   );
+  await world.stopAll();
+});
+
+test("a request that does not decode is refused, and holds no place", async () => {
+  const { world, open } = await worldWithData();
+  const call = new FakeCall(1);
+  const listener = open(call);
+  const { snapshotsSending } = world.nodes[0].member!.metrics;
+  await settle(world, () => call.sent.length > 0);
+  listener.message!(new Uint8Array(0));
+  assert.throws(() => listener.message!(Uint8Array.of(0xff)));
+  await settle(world, () => snapshotsSending.value === 0);
+  assert.deepEqual([snapshotsSending.value, call.ended], [0, undefined]);
   await world.stopAll();
 });
 
@@ -156,6 +176,7 @@ test("all places taken by clients that take nothing: theirs end in time, and tho
       String((ended as { message?: string }).message),
       /^etcdserver: snapshot made no progress for 30 s$/,
     );
+  assert.equal(world.nodes[0].member!.metrics.snapshotStalls.value, MAX_CLIENT_SNAPSHOTS);
   await world.stopAll();
 });
 

@@ -167,6 +167,70 @@ test("where watches break, members are listed again", async () => {
   assert.equal(one, two);
 });
 
+const turns = async (): Promise<void> => {
+  for (let i = 0; i < 10; i++) await new Promise((resolve) => setImmediate(resolve));
+};
+
+test("who waits hears of each registration once, from where it has read", async () => {
+  const { registry, join, settled } = bound(new Discovering());
+  const asked: number[] = [];
+  const puts = registry.puts.bind(registry);
+  registry.puts = (prefix, revision) => {
+    asked.push(revision);
+    return puts(prefix, revision);
+  };
+  registry.set(`${PREFIX}/_config/size`, "3");
+  const joining = join("a", 1);
+  await turns();
+  assert.deepEqual(asked, [registry.revision + 1]);
+  registry.set(`${PREFIX}/members/b`, "b=http://127.0.0.1:2");
+  await turns();
+  assert.deepEqual(asked.slice(1), [registry.revision + 1]);
+  registry.set(`${PREFIX}/members/c`, "c=http://127.0.0.1:3");
+  assert.equal(
+    await settled(joining),
+    "a=http://127.0.0.1:1,b=http://127.0.0.1:2,c=http://127.0.0.1:3",
+  );
+});
+
+test("a service that is away again is tried again as soon as the first time", async () => {
+  const world = new Discovering();
+  const { registry, join, settled } = bound(world);
+  const waits = () =>
+    world.logger.lines
+      .filter(({ msg }) => msg === "retry connecting to discovery service")
+      .map(({ fields }) => fields["backoff"]);
+  const whileAway = async (count: number) => {
+    registry.isAway = true;
+    const { length } = waits();
+    for (let i = 0; i < 100 && waits().length < length + count; i++) {
+      await turns();
+      world.clock.advance(1000);
+    }
+    registry.isAway = false;
+  };
+  registry.watchesBreak = true;
+  registry.set(`${PREFIX}/_config/size`, "2");
+  const joining = join("a", 1);
+  await whileAway(2);
+  for (let i = 0; i < 20; i++) {
+    await turns();
+    world.clock.advance(1000);
+  }
+  await whileAway(1);
+  assert.deepEqual(waits(), ["2s", "4s", "2s"]);
+  registry.set(`${PREFIX}/members/b`, "b=http://127.0.0.1:2");
+  await settled(joining);
+});
+
+test("a cluster has a hundred members at most", async () => {
+  const { registry, join, settled } = bound(new Discovering());
+  registry.set(`${PREFIX}/_config/size`, "100");
+  for (let port = 2; port <= 100; port++)
+    registry.set(`${PREFIX}/members/m${port}`, `m${port}=http://127.0.0.1:${port}`);
+  assert.equal((await settled(join("a", 1))).split(",").length, 100);
+});
+
 test("of members that register at once, the first ones are the cluster", async () => {
   const { registry, join, settled } = bound(new Discovering());
   registry.set(`${PREFIX}/_config/size`, "2");
@@ -198,6 +262,7 @@ test("what is wrong with the service's keys is named", async () => {
   await refused(settled(join("a", 1)), "DuplicateUrl", /has duplicate url$/);
   registry.set(`${PREFIX}/members/7`, "y=http://127.0.0.1:7");
   await refused(settled(join("b", 2)), "Full", /cluster is full: 2 members have registered/);
+  assert.equal(registry.keys.has(`${PREFIX}/members/2`), false, "it has not registered");
 });
 
 /** The world's parts, with methods that keep their receiver. */

@@ -4,7 +4,14 @@
  */
 import type { Random } from "@quorate/host";
 import { defined } from "@quorate/proto";
-import type { CallContext, ServiceTable, Status, StreamCall, StreamListener } from "@quorate/rpc";
+import {
+  type CallContext,
+  ownedMessage,
+  type ServiceTable,
+  type Status,
+  type StreamCall,
+  type StreamListener,
+} from "@quorate/rpc";
 import type { SimOptions } from "./base/options.ts";
 import type { Process, Scheduler } from "./base/scheduler.ts";
 import {
@@ -22,7 +29,7 @@ import {
 } from "./exchanges.ts";
 import type { Node } from "./node.ts";
 import type { GrpcCall } from "./rpc/grpc-client.ts";
-import { joined, RpcLink } from "./rpc/rpc-link.ts";
+import { RpcLink } from "./rpc/rpc-link.ts";
 
 /** Connections of all clients to one process. */
 const MAX_LINKS = 3;
@@ -129,7 +136,7 @@ export class ClientNetwork implements Exchanges {
             const context = contextOf(path, credential, false);
             const ask = async () => services.unary.get(path)!(bytes, context);
             ask().then(
-              (answer) => back({ bytes: joined(answer) }),
+              (answer) => back({ bytes: ownedMessage(answer) }),
               (error: Error) => back({ error: error.message }),
             );
           },
@@ -331,7 +338,7 @@ class SimStream implements ClientStream {
     const self = this;
     return {
       context,
-      send: (message) => this.#down(joined(message)),
+      send: (message) => this.#down(ownedMessage(message)),
       get bufferedBytes() {
         return self.#bufferedBytes;
       },

@@ -19,8 +19,8 @@ import {
 } from "../src/step-limits.ts";
 
 const PACKAGES = join(import.meta.dirname, "../..");
-/** Packages that a member is made of. */
-const SOURCES = "{raft,wal,store,member,services,transport}/src/**/*.ts";
+/** Packages that a member is made of, and its front-ends. */
+const SOURCES = "{{raft,wal,store,member,services,transport}/src,front/{src,node}}/**/*.ts";
 /** A number of something: times are in docs/internals/timers.md. */
 const CONSTANT = /^(?:export )?const ([A-Z][A-Z0-9_]*)(?:: number)? =\s*([^;]*);/gm;
 const NUMERIC = /^[-\d._\s*+/()<]*(?:[A-Z][A-Z0-9_]*[-\d._\s*+/()<]*)*$/;
@@ -32,6 +32,7 @@ const BOUND = new RegExp(`(?:^|_)(?:${WORDS.replaceAll(" ", "|")})(?:_|$)`);
 /** Constants that no run draws: why, and which, by their package. */
 const NOT_DRAWN: Readonly<Record<string, readonly string[]>> = {
   "a size within a format, or of an encoding": [
+    "front RECORD_BYTES MAX_RECORD_BYTES TARGET_BYTES STATUS_BYTES",
     "member WORD_BYTES",
     "raft CONTEXT_BYTES",
     "services MAX_FIELD_NUMBER",
@@ -47,6 +48,7 @@ const NOT_DRAWN: Readonly<Record<string, readonly string[]>> = {
     "store MAX_SUB",
   ],
   "an estimate of memory or work that a bound counts with": [
+    "front MESSAGE_BYTES",
     "member OBJECT_BYTES WATCH_BYTES GRPC_OVERHEAD_BYTES RESPONSE_BYTES REFERENCE_BYTES",
     "raft ENTRY_OVERHEAD_BYTES",
     "services CONTESTANT_BYTES",
@@ -58,10 +60,12 @@ const NOT_DRAWN: Readonly<Record<string, readonly string[]>> = {
     "member LEAST_CONNECTIONS",
   ],
   "the start value of an option that runs draw": [
+    "front RING_BYTES",
     "store MAX_PENDING_OPS STEP_KEYS DEFAULT_MAX_LEARNERS",
     "wal SEGMENT_BYTES",
   ],
   "the most that one member takes from another, which sends less: what is beyond is hostile": [
+    "front MAX_HEAD_BYTES MAX_TEXTS MAX_RESPONSE_BYTES MAX_QUEUED_BYTES",
     "member MAX_BATCH_LEASES MAX_WAITING_PROPOSALS MAX_LISTED_MEMBERS",
     "store MAX_CHECKPOINT_LEASES MAX_FRAME_BYTES",
     "transport MAX_MESSAGE_ENTRIES MAX_HEAD_BYTES WINDOW_REFILL_BYTES",
@@ -75,6 +79,7 @@ const NOT_DRAWN: Readonly<Record<string, readonly string[]>> = {
     "store MAX_WRITE_ANSWER_BYTES MAX_COMPARED_RECORDS",
   ],
   "both sides give the same result; the bound says which is quicker (store/test/sliced-reads)": [
+    "front COPY_BYTES",
     "member MAX_SHORT_BYTES",
     "services LARGE_RECORD_BYTES MIN_PIECES_BYTES FIRST_BLOCK_BYTES MAX_BLOCK_BYTES",
     "services MIN_OWN_PIECE_BYTES PIECE_BYTES SMALL_REQUEST_BYTES",
@@ -83,6 +88,7 @@ const NOT_DRAWN: Readonly<Record<string, readonly string[]>> = {
     "wal CHUNK_BYTES",
   ],
   "how much is kept in memory to be quicker, which no result shows": [
+    "front SLAB_BYTES FIRST_TARGETS_BYTES MAX_REPEATED_BYTES",
     "services MAX_KEPT_REQUEST_BYTES",
     "store MAX_CACHED_INTERVALS MAX_COPIES MAX_KEPT_BYTES MAX_PARTS_AHEAD MAX_CACHED_BYTES",
     "store MAX_CACHED_RECORD_BYTES MAX_SPARE_ROWS",
@@ -100,6 +106,9 @@ const NOT_DRAWN: Readonly<Record<string, readonly string[]>> = {
     "store LEAF_KEYS FIRST_RUN_KEYS MAX_RUN_KEYS MERGE_STEPS MAX_LOOKUPS",
   ],
   "its own test meets it, and a run would take too long or does not come there": [
+    "front MAX_PIECE_BYTES MAX_BATCHES_A_TURN WINDOW_BYTES TAKEN_STEP_BYTES MAX_IDENTITIES",
+    "front MAX_CALLS MAX_MESSAGES MAX_TARGETS_BYTES MAX_AGAIN_CALLS MAX_UNREAD_SOCKETS",
+    "front MAX_WAITING_SOCKETS MAX_LINES_A_SECOND",
     "member MAX_FLUSHES MAX_VOTERS_AT_START MAX_DAMAGED_STORES FIRST_ELECTION_LOOKS",
     "services MAX_LOGIN_ROUNDS MAX_WAITING_KEEP_ALIVES MAX_RECHECKED_LEASES FIRST_CHUNK_KEYS",
     "services MESSAGE_BYTES MAX_CLIENT_SNAPSHOTS MAX_SNAPSHOTS_OF_ONE_CLIENT",

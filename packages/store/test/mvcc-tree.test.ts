@@ -118,3 +118,12 @@ test("an absent key is neither found nor deleted, and setting again replaces", (
   assert.equal(tree.get("a"), undefined);
   assert.equal(tree.delete("a"), false);
 });
+
+test("a leaf that is nearly empty stays beside a full one", () => {
+  const tree = new KeyTree<number>();
+  for (let i = 0; i < LEAF_KEYS + 2; i++) tree.set(String(i).padStart(4, "0"), i);
+  assert.equal(tree.leafCount, 2);
+  assert.equal(tree.delete(String(LEAF_KEYS + 1).padStart(4, "0")), true);
+  // Joined, they would be more than a leaf may have.
+  assert.equal(tree.leafCount, 2);
+});

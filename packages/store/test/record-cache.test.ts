@@ -38,3 +38,16 @@ test("changes of one transaction keep apart, and what does not fit is not kept",
   cache.add(7, 0, new Uint8Array(MAX_CACHED_RECORD_BYTES + 1));
   assert.equal(cache.get(7, 0), undefined);
 });
+
+test("the bytes of the cache are those of the records that it can find", () => {
+  const cache = new RecordCache(100_000);
+  const bytes = 1000 + 256;
+  const half = Math.ceil(50_000 / bytes);
+  for (let main = 1; main <= half; main++) cache.add(main, 0, new Uint8Array(1000));
+  assert.equal(cache.sizeBytes, half * bytes);
+  // All are in the old half, from which a read takes them into the young one.
+  for (let main = 1; main < half; main++) {
+    assert.notEqual(cache.get(main, 0), undefined);
+    assert.equal(cache.sizeBytes, half * bytes);
+  }
+});

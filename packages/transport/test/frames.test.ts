@@ -34,8 +34,10 @@ function comesBack(
   takeEvery: number,
 ): void {
   const random = new SeededRandom(BigInt(seed));
+  // To draw each byte would take seconds. Each frame begins elsewhere in the pattern.
+  const pattern = Buffer.from(Array.from({ length: 997 }, () => random.below(256)));
   const frames = lengths.map((length) =>
-    Buffer.from(Array.from({ length }, () => random.below(256))),
+    Buffer.alloc(length, pattern.subarray(random.below(pattern.length))),
   );
   const batch = new FrameBatch();
   for (const frame of frames) batch.add(frame);
@@ -163,5 +165,14 @@ describe("frames", () => {
       () => decodeMessage(entries(4 * MAX_MESSAGE_ENTRIES)),
       /message of more than 32768 entries/,
     );
+    // The shortest message whose entries are counted first.
+    assert.throws(() => decodeMessage(entries(64 * 1024)), /message of more than 32768 entries/);
+  });
+
+  it("are gathered up to 64 KiB each", () => {
+    const batch = new FrameBatch();
+    for (const length of [64 * 1024, 64 * 1024 + 1, 1]) batch.add(new Uint8Array(length));
+    const sizes = batch.take().map((piece) => piece.length);
+    assert.deepEqual(sizes, [4 + 64 * 1024 + 4, 64 * 1024 + 1, 5]);
   });
 });

@@ -11,6 +11,7 @@ describe("a rare log", () => {
     assert.ok(log.allows("a"));
     assert.ok(!log.allows("a"));
     assert.ok(log.allows("b"));
+    assert.ok(!log.allows("a"), "not forgotten for another one");
     clock.advance(30_000);
     assert.ok(log.allows("a"));
     for (let i = 0; i < 300; i++) assert.ok(log.allows(`key ${i}`));

@@ -4,6 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { createServer, type ServerHttp2Stream } from "node:http2";
+import type { Socket } from "node:net";
 import { Duplex } from "node:stream";
 import { test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
@@ -253,6 +254,20 @@ test("a snapshot that brings less than 64 KiB in the time of a stall is given up
   assert.equal(clock.nextDueMs(), undefined);
 });
 
+test("each 64 KiB put the end off, for what comes after them too", async () => {
+  const { clock, begin } = receiving();
+  const { stream, done } = begin(2n);
+  await clock.advanceAsync(600);
+  stream.push(framed(new Uint8Array(64 * KIB)));
+  await clock.advanceAsync(600);
+  stream.push(framed(new Uint8Array(5)));
+  await clock.advanceAsync(399);
+  assert.equal(stream.destroyed, false);
+  await clock.advanceAsync(1);
+  assert.equal(stream.destroyed, true);
+  await done;
+});
+
 test("the time that this member needs for a chunk is no fault of the sender's", async () => {
   const { clock, listener, begin } = receiving();
   listener.onChunk = () => new Promise((resolve) => void clock.after(5000, resolve));
@@ -364,6 +379,7 @@ test("what a receiver says is a status and a text, of which a kibibyte is read",
   for (const [verdict, error] of [
     [`400 ${"x".repeat(2000)}`, "x".repeat(1020)],
     ["400 a\nb", "a\nb"],
+    ["300 moved", "moved"],
     ["503 ", "unexpected http status 503"],
     ["no status", "connection closed before the peer answered"],
     ["", "connection closed before the peer answered"],
@@ -402,6 +418,7 @@ test("a receiver that takes no more is waited for so long and no longer", async 
   assert.ok(state.given > given, "it goes on");
   await clock.advanceAsync(STALL_MS - 1);
   assert.equal(stream.listenerCount("drain"), 1, "one that waits, and none of before");
+  assert.equal(stream.listenerCount("close"), 2, "the same, and that of the last word");
   assert.equal(stream.destroyed, false);
   await clock.advanceAsync(1);
   assert.equal(await sent, false);
@@ -412,16 +429,39 @@ test("a receiver that takes no more is waited for so long and no longer", async 
 test("a snapshot that is stopped ends: before it is under way, and while it is", async () => {
   for (const isUnderWay of [false, true]) {
     const { state, body } = endless(100_000);
-    const { clock, sender, stream } = sending(body);
+    const { clock, sender, stream, offered } = sending(body);
     stream.takes = false;
     const sent = sender.run();
     if (isUnderWay) await clock.settle();
     sender.stop();
     assert.equal(await sent, false);
+    assert.equal(offered.length, isUnderWay ? 1 : 0);
     await clock.settle();
     assert.deepEqual([stream.destroyed || !isUnderWay, state.isOver || !isUnderWay], [true, true]);
     assert.equal(clock.nextDueMs(), undefined);
   }
+});
+
+test("a snapshot that is stopped while its receiver is awaited ends when it comes", async () => {
+  const { clock, shared } = setUp();
+  const stream = new FakeStream();
+  const comes = Promise.withResolvers<ServerHttp2Stream>();
+  const sender = new SnapshotSender(
+    shared,
+    { id: 2n, urls: [] },
+    { message: snapshotMessage(1n, 2n), body: chunksOf() },
+    () => comes.promise,
+  );
+  let isTaken: boolean | undefined;
+  void sender.run().then((taken) => {
+    isTaken = taken;
+  });
+  await clock.settle();
+  sender.stop();
+  comes.resolve(stream.asServerStream);
+  await clock.settle();
+  await turn();
+  assert.deepEqual([isTaken, stream.closes > 0, stream.written.length], [false, true, 0]);
 });
 
 test("a snapshot that nobody comes for fails as the dialling did", async () => {
@@ -455,6 +495,8 @@ async function fetching(t: { after(task: () => void): void }, shared = setUp()) 
     session.on("close", () => sessions.delete(session));
     t.after(() => session.destroy());
   });
+  const sockets = new Set<Socket>();
+  server.on("connection", (socket) => sockets.add(socket));
   server.on("stream", (stream: ServerHttp2Stream) => {
     const request = { stream, verdict: "" };
     stream.on("error", () => {});
@@ -475,7 +517,7 @@ async function fetching(t: { after(task: () => void): void }, shared = setUp()) 
     shared.logger
       .find("warn", "failed to fetch a database snapshot")
       .map(({ fields }) => fields["error"]);
-  return { ...shared, requests, fetch, done, until, failure, sessions };
+  return { ...shared, port, requests, fetch, done, until, failure, sessions, sockets };
 }
 
 test("a snapshot that is fetched is told to its sender, and the connection ends", async (t) => {
@@ -538,6 +580,58 @@ test("a fetch that is stopped says nothing, whether it dials or reads", async (t
   await reading.done;
   await reading.until(() => reading.sessions.size === 0);
   assert.deepEqual(reading.failure(), []);
+});
+
+/** Pings soon, and stalls late. */
+function pinging() {
+  const world = setUp();
+  const times = {
+    pingIntervalMs: 100,
+    pingTimeoutMs: 50,
+    snapshotStallTimeoutMs: 1_000_000,
+    snapshotInstallTimeoutMs: 1_000_000,
+  };
+  const shared = { ...world.shared, options: { ...world.shared.options, ...times } };
+  /** Lets the pings of a connection go unanswered, until what rests on it is over. */
+  const endsWithout = async (sockets: Iterable<Socket>, done: Promise<unknown>) => {
+    for (const socket of sockets) socket.pause();
+    let isOver = false;
+    void done.then(() => {
+      isOver = true;
+    });
+    for (let i = 0; i < 200 && !isOver; i++) {
+      world.clock.advance(100);
+      await new Promise((resolve) => setTimeout(resolve, 1));
+    }
+    return isOver;
+  };
+  return { ...world, shared, endsWithout };
+}
+
+test("a sender that answers no ping is left", async (t) => {
+  const world = pinging();
+  const { requests, until, done, sockets } = await fetching(t, world);
+  await until(() => requests.length === 1);
+  requests[0].stream.respond({ ":status": 200 });
+  requests[0].stream.write(framed(announced()));
+  await until(() => world.logger.find("info", "receiving database snapshot").length === 1);
+  assert.equal(await world.endsWithout(sockets, done), true);
+});
+
+test("a receiver that was dialled and answers no ping is left", async (t) => {
+  const { shared, endsWithout } = pinging();
+  const { port, requests, until, sockets, fetch } = await fetching(t);
+  fetch.stop();
+  const sender = new SnapshotSender(
+    shared,
+    { id: 2n, urls: [`http://127.0.0.1:${port}`] },
+    { message: snapshotMessage(1n, 2n), body: chunksOf(new Uint8Array(9)) },
+    () => assert.fail("it is dialled"),
+  );
+  const sent = sender.run();
+  await until(() => requests.some(({ stream }) => stream.headersSent === false && !stream.closed));
+  assert.equal(await endsWithout(sockets, sent), true);
+  assert.equal(await sent, false);
 });
 
 test("a sender that nobody answers for is a failure", async () => {

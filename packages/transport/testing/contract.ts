@@ -396,7 +396,7 @@ export function transportContract(
         return gate;
       };
       const chunkBytes = 256 * 1024;
-      const { body, state } = bodyOf(400, chunkBytes);
+      const { body, state } = bodyOf(100, chunkBytes);
       a.transport.sendSnapshot({ message: snapshotMessage(a, b.id), body });
       await network.until("the first chunk is there", () => chunks === 1);
       // Heartbeats go on meanwhile: enough of them that the snapshot would be through if nothing
@@ -405,10 +405,8 @@ export function transportContract(
         a.transport.send([heartbeat(a, b, i)]);
         await network.until("a heartbeat is there", () => b.listener.messages.length === i + 1);
       }
-      assert.ok(
-        state.given * chunkBytes < 50 * 1024 * 1024,
-        `${state.given} chunks were read ahead`,
-      );
+      // Sockets take some MiB of it.
+      assert.ok(state.given < 80, `${state.given} chunks were read ahead`);
       open();
       await network.until("it is taken", () => a.listener.snapshotsSent.length === 1);
       assert.deepEqual(a.listener.snapshotsSent, [{ id: b.id, taken: true }]);

@@ -79,7 +79,7 @@ function readRecord(bytes: Uint8Array, start: number, limit: number): RecordFiel
 /** The frame at `offset`, a multiple of 8. */
 export function readFrame(file: SegmentFile, offset: number): Frame | NoFrame | BrokenFrame {
   if (file.sizeBytes - offset < WORD_BYTES) {
-    return file.firstNonZero(offset, file.sizeBytes) === undefined
+    return file.isZero(offset, file.sizeBytes)
       ? END
       : broken("the file ends inside a length word", undefined, true);
   }

@@ -101,7 +101,7 @@ export function reopenLog(
   try {
     if (end.tornBytes > 0) {
       // Zeros the torn bytes: they must never be taken for a record after new ones.
-      tail.write([new Uint8Array(Math.min(end.tornBytes, tail.size() - end.offset))], end.offset);
+      tail.write([new Uint8Array(end.tornBytes)], end.offset);
       logger?.warn("cut off a torn write at the end of the WAL", {
         path: tail.path,
         offset: end.offset,

@@ -176,7 +176,7 @@ class LogReader {
       throw damage(stop.kind === "end" ? "the segment ends before its metadata" : stop.reason);
     if (!isLast) {
       if (stop.kind === "broken") throw damage(stop.reason);
-      if (file.firstNonZero(offset, file.sizeBytes) !== undefined)
+      if (!file.isZero(offset, file.sizeBytes))
         throw damage("a length word of zero is followed by other bytes");
       return;
     }

@@ -49,14 +49,13 @@ export class SegmentFile {
     return this.window.subarray(at, at + length);
   }
 
-  /** The offset of the first byte that is not zero in [from, to), or undefined. */
-  firstNonZero(from: number, to: number): number | undefined {
+  /** Whether all bytes in [from, to) are zero. */
+  isZero(from: number, to: number): boolean {
     for (let at = from; at < to; at += ZEROS.length) {
       const bytes = this.#part(at, to);
-      if (!equals(bytes, ZEROS.subarray(0, bytes.length)))
-        return at + bytes.findIndex((byte) => byte !== 0);
+      if (!equals(bytes, ZEROS.subarray(0, bytes.length))) return false;
     }
-    return undefined;
+    return true;
   }
 
   /** The offset after the last byte that is not zero in [from, to), or `from`. */

@@ -52,7 +52,7 @@ export function judgeTail(
 function hasTornSector(file: SegmentFile, offset: number, stop: NoFrame | BrokenFrame): boolean {
   if (stop.kind === "end") {
     const sectorEnd = offset - (offset % SECTOR_BYTES) + SECTOR_BYTES;
-    return file.firstNonZero(offset, Math.min(sectorEnd, file.sizeBytes)) === undefined;
+    return file.isZero(offset, Math.min(sectorEnd, file.sizeBytes));
   }
   if (stop.isCut) return true;
   // The length word is invalid. It lies in one sector, so it is not torn.
@@ -62,8 +62,7 @@ function hasTornSector(file: SegmentFile, offset: number, stop: NoFrame | Broken
     sector < stop.end;
     sector += SECTOR_BYTES
   ) {
-    if (file.firstNonZero(sector, Math.min(sector + SECTOR_BYTES, file.sizeBytes)) === undefined)
-      return true;
+    if (file.isZero(sector, Math.min(sector + SECTOR_BYTES, file.sizeBytes))) return true;
   }
   return false;
 }

@@ -3,7 +3,7 @@
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { SeededRandom } from "@quorate/host";
+import { type DiskFile, SeededRandom } from "@quorate/host";
 import {
   ManualClock,
   type MemoryDisk,
@@ -132,6 +132,42 @@ describe("an error of the disk", () => {
       disk.crash(new SeededRandom(seed));
       assert.equal(Wal.open(disk, dir, START, options()).entries.length, 201);
     }
+  });
+
+  it("leaves no file open, nor does a change of segment", async (t) => {
+    const { disk, wal } = newLog();
+    const open = new Set<DiskFile>();
+    const opening = disk.open.bind(disk);
+    t.mock.method(disk, "open", (...args: Parameters<typeof opening>) => {
+      const file = opening(...args);
+      const close = file.close.bind(file);
+      open.add(file);
+      file.close = () => {
+        open.delete(file);
+        close();
+      };
+      return file;
+    });
+    wal.append(state(1, 0), entries(1, 200));
+    assert.equal(open.size, 1, "the new segment");
+    await wal.sync();
+    const first = wal.sync();
+    wal.append(undefined, [entry(201)]);
+    const running = wal.sync();
+    wal.append(undefined, entries(202, 400));
+    assert.equal(open.size, 2, "the old one is still being synced");
+    await Promise.all([first, running, wal.sync()]);
+    assert.equal(open.size, 1);
+    wal.append(undefined, [entry(401)]);
+    const failing = wal.sync();
+    wal.append(undefined, entries(402, 600));
+    assert.equal(open.size, 2);
+    disk.fault = ({ kind }) => (kind === "sync" ? "Io" : undefined);
+    await rejectsWithDiskError(failing, "Io");
+    disk.fault = undefined;
+    assert.equal(open.size, 1);
+    await wal.close();
+    assert.equal(open.size, 0);
   });
 
   it("in the preparation of a segment is met again only when the segment is needed", async () => {

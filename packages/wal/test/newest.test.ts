@@ -100,6 +100,17 @@ describe("a log that is read once", () => {
     assert.deepEqual([found?.from.index, found?.entries.length], [3, 6]);
   });
 
+  it("is one whose first segments are gone, too", async () => {
+    const { disk } = memoryPlace();
+    const wal = create(disk);
+    for (let i = 1; i <= 100; i++) wal.append(state(1, i), [entry(i)]);
+    await wal.saveSnapshot(mark(90, 1));
+    assert.ok(wal.release(90).length > 0);
+    await wal.close();
+    const found = replayOnce(disk, DIR);
+    assert.deepEqual([found?.from.index, found?.entries.length], [90, 10]);
+  });
+
   it("reads each byte of the log once", async () => {
     const { disk } = memoryPlace();
     const wal = create(disk, SEGMENT_BYTES);

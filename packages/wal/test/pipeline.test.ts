@@ -68,6 +68,20 @@ it("waits at close for the step under way, and leaves nothing", async () => {
   assert.deepEqual(disk.list(dir), []);
 });
 
+it("tries again after a failure once a file was needed", async () => {
+  const { disk, dir, clock } = slowDisk();
+  const pipeline = new SegmentPipeline(disk, dir, SEGMENT_BYTES);
+  disk.fault = ({ kind }) => (kind === "write" ? "NoSpace" : undefined);
+  pipeline.start();
+  await clock.advanceAsync(20);
+  pipeline.start();
+  assert.deepEqual(disk.list(dir), [], "it has failed, and is not tried for each record");
+  disk.fault = undefined;
+  pipeline.take().close();
+  pipeline.start();
+  assert.deepEqual(disk.list(dir), ["1.tmp", "2.tmp"]);
+});
+
 it("knows the names of its files", () => {
   assert.deepEqual(
     ["0.tmp", "12.tmp", "x.tmp", "0.tmp.old", "0000000000000000-0000000000000000.wal"].map((name) =>

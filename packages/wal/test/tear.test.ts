@@ -1,8 +1,9 @@
 /** Single cases of the line between a torn write and damage. */
 import assert from "node:assert/strict";
 import { beforeEach, describe, it } from "node:test";
-import { type MemoryDisk, SECTOR_BYTES } from "@quorate/host/testing";
-import { verifyWal, Wal, WalDamageError } from "@quorate/wal";
+import { type MemoryDisk, SECTOR_BYTES, throwsDiskError } from "@quorate/host/testing";
+import { etcdserverpb } from "@quorate/proto";
+import { memberOf, verifyWal, Wal, WalDamageError } from "@quorate/wal";
 import { entry, memoryPlace, options, plain, START, state } from "./support.ts";
 
 const SEGMENT_BYTES = 16 << 10;
@@ -95,6 +96,19 @@ describe("where reading stops", () => {
     assert.equal(open().entries.length, 1);
   });
 
+  it("a mark that covers no more than what comes before a lost sector does not vouch for it", async () => {
+    wal.append(state(1, 0), [entry(1)]);
+    const synced = wal.sync();
+    // Written while that sync runs, which does not cover it.
+    wal.append(undefined, [entry(2, 1, 1200)]);
+    await synced;
+    wal.append(undefined, [entry(3)]);
+    await wal.close();
+    assert.equal(verifyWal(disk, dir).lastIndex, 3);
+    loseSector(1);
+    assert.equal(open().entries.length, 1);
+  });
+
   it("what a tear leaves behind is cleared, so that it never stands behind new records", async () => {
     wal.append(state(1, 0), [entry(1)]);
     await wal.sync();
@@ -145,6 +159,7 @@ describe("where reading stops", () => {
       [1, 4, /checksum|decoded/],
       [2, 1, /past the end/],
       [5, 1, /past the end/],
+      [7, 0x80, /makes no sense/],
       [7, 0x81, /makes no sense/],
     ] as const) {
       const before = disk.readAll(path);
@@ -198,6 +213,44 @@ describe("where reading stops", () => {
       [names[3]],
       "looking from outside starts behind the gap",
     );
+  });
+
+  it("a file that becomes shorter while it is read is an error of the disk", async (t) => {
+    for (let index = 1; wal.segmentNames.length < 2; index++)
+      wal.append(state(1, index - 1), [entry(index, 1, 1000)]);
+    await wal.close();
+    const content = disk.readAll(path);
+    const opening = disk.open.bind(disk);
+    t.mock.method(disk, "open", (...args: Parameters<typeof opening>) => {
+      const file = opening(...args);
+      if (args[0] === path) file.size = () => content.length;
+      return file;
+    });
+    for (const missing of [100, 5000]) {
+      disk.install(path, content.subarray(0, content.length - missing));
+      throwsDiskError(() => verifyWal(disk, dir), "Io");
+    }
+  });
+
+  it("whose log it is can be told up to the damage", async () => {
+    await wal.close();
+    disk.remove(dir);
+    const metadata = etcdserverpb.Metadata.encode({ NodeID: 7n, ClusterID: 8n });
+    wal = Wal.create(disk, dir, metadata, options(SEGMENT_BYTES));
+    wal.append(state(1, 0), [entry(1)]);
+    await wal.close();
+    disk.corrupt(path, verifyWal(disk, dir).endOffset - 10);
+    assert.throws(() => verifyWal(disk, dir), WalDamageError);
+    assert.equal(memberOf(disk, dir), 7n);
+    disk.corrupt(path, 30);
+    assert.equal(memberOf(disk, dir), undefined);
+    disk.fault = ({ kind }) => (kind === "read" ? "Io" : undefined);
+    throwsDiskError(() => memberOf(disk, dir), "Io");
+    disk.fault = undefined;
+    disk.remove(dir);
+    wal = Wal.create(disk, dir, Uint8Array.of(0xff), options(SEGMENT_BYTES));
+    await wal.close();
+    assert.equal(memberOf(disk, dir), undefined, "metadata of no member");
   });
 
   it("a segment whose name was there before its content is damage", async () => {

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import type { Disk } from "@quorate/host";
-import { rejectsWithDiskError, throwsDiskError } from "@quorate/host/testing";
+import { ManualClock, rejectsWithDiskError, throwsDiskError } from "@quorate/host/testing";
 import type { raftpb } from "@quorate/proto";
 import {
   readWal,
@@ -181,6 +181,31 @@ for (const [name, makePlace] of places) {
       assert.equal(reopen(mark(60, 1)).entries.length, 30);
     });
 
+    it("prepares a segment when one is half full, and takes it when it is full", async () => {
+      const sizes: number[] = [];
+      const wal = Wal.create(disk, dir, METADATA, {
+        ...options(),
+        onWrite: (bytes) => sizes.push(bytes),
+      });
+      open.push(wal);
+      wal.append(state(1, 0), [entry(1, 1, 500)]);
+      wal.append(undefined, [entry(2, 1, 500)]);
+      // Frames have a multiple of 8 bytes, and so has what is left.
+      const left = 2048 - verifyWal(disk, dir).endOffset;
+      wal.append(undefined, [entry(3, 1, 500 + left - sizes[1])]);
+      assert.deepEqual(disk.list(dir), ["0.tmp", ...wal.segmentNames]);
+      wal.append(undefined, [entry(4, 1, 500 + 2048 - sizes[1])]);
+      assert.equal(wal.segmentNames.length, 2);
+      assert.equal(disk.stat(`${dir}/${wal.segmentNames[0]}`)?.sizeBytes, 4096);
+      assert.equal(sizes.length, 5, "the head of the next segment is written too");
+    });
+
+    it("takes a mark only with its configuration, but for that of the beginning", async () => {
+      const wal = create();
+      await wal.saveSnapshot(START);
+      await assert.rejects(wal.saveSnapshot({ ...mark(1, 1), confState: undefined }), /WAL-3/);
+    });
+
     it("puts all of a batch, however large, into one segment", async () => {
       const wal = create();
       wal.append(state(1, 0), entries(1, 500));
@@ -319,6 +344,7 @@ for (const [name, makePlace] of places) {
       await closing;
       throwsWalError(() => wal.append(undefined, [entry(2)]), "Closed");
       throwsWalError(() => void wal.sync(), "Closed");
+      throwsWalError(() => wal.syncNow(), "Closed");
       throwsWalError(() => wal.release(1), "Closed");
       await assert.rejects(wal.saveSnapshot(mark(1, 1)), WalError);
       assert.equal(reopen().entries.length, 1);
@@ -403,11 +429,17 @@ for (const [name, makePlace] of places) {
       assert.equal(reopen().entries.length, 210);
     });
 
-    it("writes a batch with one call, and reports its size", async () => {
+    it("writes a batch with one call, and reports its size and how long it took", async () => {
       const sizes: number[] = [];
+      const clock = new ManualClock();
+      clock.advance(1000);
       const wal = Wal.create(disk, dir, METADATA, {
         ...options(1 << 20),
-        onWrite: (sizeBytes) => sizes.push(sizeBytes),
+        clock,
+        onWrite: (sizeBytes, tookMs) => {
+          sizes.push(sizeBytes);
+          assert.equal(tookMs, 0);
+        },
       });
       open.push(wal);
       const before = verifyWal(disk, dir).endOffset;
@@ -426,8 +458,10 @@ for (const [name, makePlace] of places) {
       const second = `${dir}/${wal.segmentNames[1]}`;
       assert.equal(disk.stat(second)?.sizeBytes, 64 << 10, "taken with all its zeros");
       assert.deepEqual(disk.list(dir), wal.segmentNames);
-      while (verifyWal(disk, dir).endOffset * 2 < 64 << 10)
+      while (verifyWal(disk, dir).endOffset * 2 < 64 << 10) {
+        assert.deepEqual(disk.list(dir), wal.segmentNames, "not before it is half full");
         wal.append(state(1, i), [entry(++i, 1, 1000)]);
+      }
       wal.append(state(1, i), [entry(++i, 1, 1000)]);
       await wal.sync();
       assert.deepEqual(disk.list(dir), [...wal.segmentNames, "1.tmp"]);
@@ -472,6 +506,8 @@ for (const [name, makePlace] of places) {
         [/the commit index goes back from 3 to 2/, state(2, 2), []],
         [/the commit index is 6, the last entry 5/, state(2, 6), []],
         [/a state has term 0/, state(0, 3), []],
+        [/a state has term 0/, state(0, 0), []],
+        [/a state has term 0/, state(0, 3, 0n), []],
       ];
       for (const [what, hardState, list] of breaches) {
         const wal = Wal.create(disk, dir, METADATA, options());
@@ -506,6 +542,7 @@ for (const [name, makePlace] of places) {
     it("refuses a segment size that is no multiple of 8", () => {
       for (const segmentBytes of [0, -8, 1001, Number.NaN]) {
         assert.throws(() => Wal.create(disk, dir, METADATA, options(segmentBytes)), /a segment of/);
+        assert.throws(() => Wal.open(disk, dir, START, options(segmentBytes)), /a segment of/);
       }
     });
 

@@ -1,24 +1,41 @@
+import { randomUUID } from "node:crypto";
+import type { BackupStatus } from "@quorate/backup/node";
 import type { Command } from "@quorate/cli";
 import { badArguments, Exit, ExitCode } from "@quorate/cli";
 import { asExit } from "../connect/failed-call.ts";
 import { clientOf } from "../connect/globals.ts";
+import {
+  ABOUT_CREDENTIALS,
+  objectLockFlags,
+  objectStoreFlags,
+  objectStoreOf,
+} from "../files/object-store.ts";
 import { saveSnapshot } from "./snapshot.ts";
 
 /**
  * Operating errors of the directory, its files, the disk or a snapshot. Anything else but a failed
  * call is a bug.
  */
-const EXPECTED = new Set(["Error", "BackupError", "BoltDamageError", "EtcdFileError"]);
+const EXPECTED = new Set([
+  "Error",
+  "BackupError",
+  "BoltDamageError",
+  "EtcdFileError",
+  "ObjectStoreError",
+]);
 
 const runCommand: Command = {
-  use: "run --to <directory>",
+  use: "run --to <directory> [--mirror s3://<bucket>/<prefix>]",
   short: "Backs the cluster up continuously: it can be rebuilt as of any revision",
   long: `Backs the cluster up continuously: it can be rebuilt as of any revision since the base snapshot.
 
 It takes a base snapshot and then records every change, durable within two seconds, until stopped
 (Ctrl-C, SIGTERM). A later run continues where this one ended; history that the cluster compacted
 meanwhile is a gap, which it reports. "quorateutl backup" lists, verifies and restores. Users and
-roles are those of the base snapshot.`,
+roles are those of the base snapshot.
+
+With --mirror the directory is copied to an object store while it grows, and "quorateutl backup
+fetch" makes a directory of it again. ${ABOUT_CREDENTIALS}`,
   flags: {
     to: { kind: "string", defaultText: "", doc: "directory of the backup" },
     retain: {
@@ -41,6 +58,23 @@ roles are those of the base snapshot.`,
       defaultText: "false",
       doc: "end once all changes made so far are recorded",
     },
+    mirror: {
+      kind: "string",
+      defaultText: "",
+      doc: "object store to copy the directory to, s3://bucket/prefix",
+    },
+    "mirror-interval": {
+      kind: "duration",
+      defaultText: "10s",
+      doc: "interval between copies: what is lost with the directory",
+    },
+    "metrics-file": {
+      kind: "string",
+      defaultText: "",
+      doc: "file to keep metrics in, for node_exporter's textfile collector",
+    },
+    ...objectLockFlags,
+    ...objectStoreFlags,
   },
   // A dynamic import, because it loads the store and LevelDB, which slow other commands down.
   run: async (invocation) => {
@@ -50,17 +84,30 @@ roles are those of the base snapshot.`,
       const dir = plainPath(flags.string("to"));
       if (dir === "" || args.length > 0)
         throw badArguments("backup run needs --to, a directory, and takes no arguments");
-      for (const name of ["retain", "interval", "hash-interval"]) {
+      for (const name of [
+        "retain",
+        "interval",
+        "hash-interval",
+        "mirror-interval",
+        "object-lock",
+      ]) {
         if (flags.durationMs(name) < 0) throw badArguments(`--${name} must not be negative`);
       }
       const [retainMs, intervalMs] = [flags.durationMs("retain"), flags.durationMs("interval")];
       if (retainMs > 0 && intervalMs === 0) {
         throw badArguments("--retain needs periodic base snapshots: set --interval as well");
       }
-      const [{ Recorder }, { nodeClock, nodeDisk }] = await Promise.all([
-        import("@quorate/backup/node"),
-        import("@quorate/host/node"),
-      ]);
+      const [{ Mirror }, { Recorder, writeBackupMetrics }, { nodeClock, nodeDisk }] =
+        await Promise.all([
+          import("@quorate/backup"),
+          import("@quorate/backup/node"),
+          import("@quorate/host/node"),
+        ]);
+      const place = flags.string("mirror");
+      const store =
+        place === ""
+          ? undefined
+          : await objectStoreOf(invocation, place, flags.durationMs("object-lock"));
       const { client } = await clientOf(invocation);
       const stop = new AbortController();
       const forget = io.onStop(() => stop.abort());
@@ -71,15 +118,23 @@ roles are those of the base snapshot.`,
           intervalMs,
           hashIntervalMs: flags.durationMs("hash-interval"),
           once: flags.bool("once"),
+          mirrorIntervalMs: flags.durationMs("mirror-interval"),
         };
-        const deps = {
-          client,
+        const base = {
           disk: nodeDisk,
           clock: nodeClock,
-          saveSnapshot: async (path: string, signal: AbortSignal) =>
-            (await saveSnapshot(client, path, io, { stop: signal })).sizeBytes,
           report: (text: string) => io.stdout(`${new Date().toISOString()} ${text}\n`),
           warn: (text: string) => io.stderr(`Warning: ${text}\n`),
+        };
+        const mirror = store && new Mirror({ ...base, store, identity: randomUUID() }, dir);
+        const metricsFile = flags.string("metrics-file");
+        const deps = {
+          ...base,
+          client,
+          mirror,
+          publish: (status: BackupStatus) => writeBackupMetrics(metricsFile, status, mirror),
+          saveSnapshot: async (path: string, signal: AbortSignal) =>
+            (await saveSnapshot(client, path, io, { stop: signal })).sizeBytes,
         };
         await new Recorder(options, deps, stop.signal).run();
       } catch (error) {
@@ -89,6 +144,7 @@ roles are those of the base snapshot.`,
       } finally {
         forget();
         client.close();
+        await store?.close();
       }
     });
   },

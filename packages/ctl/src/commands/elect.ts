@@ -31,7 +31,8 @@ async function stand(invocation: Invocation, name: string, proposal: string): Pr
   const printer = printerOf(invocation);
   await withClient(invocation, (kit) =>
     withSession(kit, invocation.io, SESSION_SECONDS, async (session, stop) => {
-      const leadership = await kit.build.campaign(kit.client, session, name, proposal, stop);
+      const options = { signal: stop };
+      const leadership = await kit.build.campaign(kit.client, session, name, proposal, options);
       printer.form(rangeForm, await getRecord(kit.client, leadership.entry.key));
       await holdUntil(stop, session, "elect: session expired");
       await leadership.resign();

@@ -1,7 +1,7 @@
 import type { Command, Invocation } from "@quorate/cli";
 import { Exit, ExitCode } from "@quorate/cli";
 import { formatDurationNs } from "@quorate/host";
-import { AlarmType } from "@quorate/proto";
+import { AlarmType, errorNameOf } from "@quorate/proto";
 import { asExit } from "../connect/failed-call.ts";
 import { clientOf, endpointsOf, withClient } from "../connect/globals.ts";
 import { logIn } from "../connect/login.ts";
@@ -55,8 +55,8 @@ async function probe(endpoint: string, invocation: Invocation): Promise<Endpoint
   try {
     await client.get("health");
   } catch (failure) {
-    // A refused permission needed a linearizable read too, so the cluster works.
-    if ((failure as { code?: string }).code !== "PermissionDenied")
+    // A permission that etcd refuses needed a linearizable read too, so the cluster works.
+    if (errorNameOf((failure as Error).message) !== "PermissionDenied")
       error = reason(failure, invocation);
   }
   const took = formatDurationNs(invocation.io.nowNs() - startNs);

@@ -153,7 +153,7 @@ export const getCommand: Command = {
         const request = build.getRequest(key, options);
         if (!invocation.flags.bool("stream")) return client.call(methods.range, request, true);
         const timeoutMs = invocation.flags.durationMs("command-timeout");
-        return build.streamedRange(client, request, timeoutMs);
+        return build.streamedRange(client, request, { timeoutMs });
       }),
     );
   },

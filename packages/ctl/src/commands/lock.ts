@@ -102,7 +102,7 @@ after --ttl.`,
     const printer = printerOf(invocation);
     await withClient(invocation, (kit) =>
       withSession(kit, io, ttl, async (session, stop) => {
-        const lock = await kit.build.lockNamed(kit.client, session, name, stop);
+        const lock = await kit.build.lockNamed(kit.client, session, name, { signal: stop });
         if (command.length > 0)
           await runLocked(io, command, lock.entry.key, lock.headerRevision, session);
         else {

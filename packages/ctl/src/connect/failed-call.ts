@@ -2,6 +2,7 @@
 
 import { Exit, ExitCode, type Io } from "@quorate/cli";
 import type { ClientError } from "@quorate/client";
+import { errorNameOf } from "@quorate/proto";
 import { hint, warnOfFailure } from "./advice.ts";
 
 /**
@@ -10,12 +11,12 @@ import { hint, warnOfFailure } from "./advice.ts";
  */
 export function asExit(error: unknown, io: Io): unknown {
   if (!(error instanceof Error) || error.name !== "ClientError") return error;
-  const { endpoint, code, grpcCode, cause, message } = error as ClientError;
+  const { endpoint, grpcCode, cause, message } = error as ClientError;
   if (cause instanceof Error) warnOfFailure(io, error as ClientError);
   else hint(io, message);
   const isMissing = grpcCode === UNIMPLEMENTED && !REFUSED_STREAM.test(message);
   if (isMissing) return new Exit(ExitCode.error, unsupported(message));
-  const name = code === undefined ? FOREIGN_CODES[grpcCode] : undefined;
+  const name = errorNameOf(message) === undefined ? FOREIGN_CODES[grpcCode] : undefined;
   if (name === undefined) return new Exit(ExitCode.error, message);
   const place = name === "Unavailable" && endpoint !== undefined ? `${endpoint}: ` : "";
   return new Exit(ExitCode.error, `rpc error: code = ${name} desc = ${place}${message}`);

@@ -216,5 +216,5 @@ function mayPass(error: unknown): error is ClientError {
   if (grpcCode === GrpcCode.Unavailable || grpcCode === GrpcCode.DeadlineExceeded) return true;
   // With a text of etcd's, the store is full or the server overloaded; otherwise a message is too
   // large.
-  return grpcCode === GrpcCode.ResourceExhausted && code !== undefined;
+  return grpcCode === GrpcCode.ResourceExhausted && code !== "ResourceExhausted";
 }

@@ -3,6 +3,8 @@ import {
   type Chain,
   chainFor,
   chainsOf,
+  fetchBackup,
+  ObjectStoreError,
   readCatalog,
   rebuild,
   verifyChain,
@@ -22,7 +24,8 @@ import { escapeControls } from "@quorate/host";
 import { levelKeyspaces, nodeDisk } from "@quorate/host/node";
 import { raftpb } from "@quorate/proto";
 import { EtcdFileError, type NewCluster, StoreDamageError } from "@quorate/store";
-import { directoryArgument, reportingErrors } from "../files/data-dir.ts";
+import { directoryArgument, plainPath, reportingErrors } from "../files/data-dir.ts";
+import { ABOUT_CREDENTIALS, objectStoreFlags, objectStoreOf } from "../files/object-store.ts";
 import { newMemberFlags, newMemberOf } from "./new-member.ts";
 import { checkForm } from "./report.ts";
 import { bumpRevisionOf, restoreFlags, restoreMember } from "./restore.ts";
@@ -49,6 +52,7 @@ function onBackup(task: () => Promise<void>): Promise<void> {
     } catch (error) {
       if (
         error instanceof BackupError ||
+        error instanceof ObjectStoreError ||
         error instanceof BoltDamageError ||
         error instanceof EtcdFileError
       ) {
@@ -166,6 +170,59 @@ space as the store.`,
   },
 };
 
+const fetchCommand: Command = {
+  use: "fetch s3://<bucket>/<prefix> <directory>",
+  short: "Makes the directory of a backup from its mirror in an object store",
+  long: `Makes the directory of a backup from its mirror in an object store, which "backup run --mirror" keeps.
+
+The directory is new, or has a part of the same backup, which is not fetched again. Then list,
+verify and restore work on it, and "backup run" goes on with it. ${ABOUT_CREDENTIALS}`,
+  flags: {
+    at: {
+      kind: "string",
+      defaultText: "",
+      doc: "fetch only the base snapshot that this revision or time needs (default all)",
+    },
+    ...objectStoreFlags,
+  },
+  run: (invocation) => {
+    const { args, flags, io } = invocation;
+    const [place, directory] = args;
+    if (place === undefined || directory === undefined || args.length > 2)
+      throw badArguments("backup fetch needs two arguments: s3://bucket/prefix and a directory");
+    const at = flags.string("at");
+    return onBackup(async () => {
+      const until = at === "" ? undefined : parsePoint(at);
+      const store = await objectStoreOf(invocation, place);
+      const progress = new Progress(io, "fetching ");
+      try {
+        const dir = plainPath(directory);
+        const { files, sizeBytes } = await fetchBackup(nodeDisk, store, dir, {
+          ...(until === undefined ? {} : { until }),
+          progress: (bytes, total) => progress.update(bytes, total),
+        });
+        progress.end();
+        io.stdout(`${dir}: ${files} files fetched, ${humanBytes(sizeBytes)}\n`);
+      } finally {
+        progress.end();
+        await store.close();
+      }
+    });
+  },
+};
+
+/** The value of --at: a revision or a time. Throws Exit. */
+function parsePoint(at: string): { revision: number } | { timeMs: number } {
+  if (/^\d+$/.test(at)) return { revision: Number(at) };
+  const timeMs = Date.parse(at);
+  if (Number.isNaN(timeMs) || !/^\d{4}-\d\d-\d\d/.test(at)) {
+    throw badArguments(
+      `--at must be a revision or a time such as 2026-01-31T12:00:00Z, and is ${JSON.stringify(at)}`,
+    );
+  }
+  return { timeMs };
+}
+
 /** The chain and the point of --at. Throws BackupError, Exit. */
 function pointOf(
   dir: string,
@@ -177,14 +234,9 @@ function pointOf(
   const newest = chains.at(-1);
   if (newest === undefined) throw new BackupError("OutOfRange", dir, "it has no base snapshot");
   if (at === "") return { chain: newest, point: { revision: newest.last } };
-  if (/^\d+$/.test(at))
-    return { chain: chainFor(catalog, Number(at)), point: { revision: Number(at) } };
-  const timeMs = Date.parse(at);
-  if (Number.isNaN(timeMs) || !/^\d{4}-\d\d-\d\d/.test(at)) {
-    throw badArguments(
-      `--at must be a revision or a time such as 2026-01-31T12:00:00Z, and is ${JSON.stringify(at)}`,
-    );
-  }
+  const point = parsePoint(at);
+  if ("revision" in point) return { chain: chainFor(catalog, point.revision), point };
+  const { timeMs } = point;
   const chain = chains.filter(({ base }) => base.timeMs <= timeMs).at(-1);
   if (chain === undefined)
     throw new BackupError(
@@ -197,7 +249,7 @@ function pointOf(
       `Warning: the backup ends at ${isoTime(chain.lastTimeMs)} with revision ${chain.last}: ` +
         `changes between that and ${isoTime(timeMs)} are not in it\n`,
     );
-  return { chain, point: { timeMs } };
+  return { chain, point };
 }
 
 const restoreCommand: Command = {
@@ -257,5 +309,5 @@ const MAX_NAMED_USERS = 20;
 export const backupFilesCommand: Command = {
   use: "backup <subcommand>",
   short: "Commands about the files of a continuous backup",
-  commands: [listCommand, restoreCommand, verifyCommand],
+  commands: [fetchCommand, listCommand, restoreCommand, verifyCommand],
 };

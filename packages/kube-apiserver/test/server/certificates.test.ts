@@ -6,12 +6,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import * as x509 from "@peculiar/x509";
+import { type CertificateSubject, issueCertificate, makeAuthority } from "@quorate/host/node";
 import { OwnCertificateError, ownCertificates } from "../../node/certificates.ts";
-import {
-  type CertificateSubject,
-  issueCertificate,
-  makeAuthority,
-} from "../../node/issue-certificates.ts";
 
 const root = mkdtempSync(join(tmpdir(), "quorate-certificates-"));
 after(() => rmSync(root, { recursive: true, force: true }));

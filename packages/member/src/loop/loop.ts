@@ -25,6 +25,7 @@ import type { SnapshotSender } from "../apply/snapshot-sender.ts";
 import type { LeaseKeeper } from "../lease/keeper.ts";
 import type { VersionMonitor } from "../membership/index.ts";
 import type { MemberMetrics } from "../metrics/member-metrics.ts";
+import type { MemberObserver } from "../observer.ts";
 import type { FaultHook } from "./fault-points.ts";
 import type { LeaderView } from "./leader-view.ts";
 import type { Lifetime } from "./lifetime.ts";
@@ -68,6 +69,7 @@ export interface LoopParts {
   readonly logger: Logger;
   readonly metrics: MemberMetrics;
   readonly faults: FaultHook;
+  readonly observer: MemberObserver | undefined;
 }
 
 export class MemberLoop {
@@ -357,6 +359,7 @@ export class MemberLoop {
     this.#heartbeats.reset();
     if (leader.isLeader) keeper.leads(raft.term);
     else keeper.steppedDown();
+    this.#parts.observer?.leaderChanged(id);
     if (id === 0n) return;
     metrics.leaderChanges.add();
     leader.electedMs = clock.monotonicMs();

@@ -11,6 +11,7 @@ import type { LeaderView } from "../loop/leader-view.ts";
 import type { Lifetime } from "../loop/lifetime.ts";
 import type { Proposals } from "../loop/proposals.ts";
 import type { MemberMetrics } from "../metrics/member-metrics.ts";
+import type { MemberObserver } from "../observer.ts";
 import type { StoreRef } from "../reads/store-ref.ts";
 import { alarmName } from "./alarm-text.ts";
 import { AutoCompactor } from "./auto-compactor.ts";
@@ -29,6 +30,7 @@ export interface SpaceParts {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: MemberMetrics;
+  readonly observer: MemberObserver | undefined;
 }
 
 export class Space {
@@ -133,10 +135,12 @@ export class Space {
 
   /** An alarm was raised or ended. */
   alarmsChanged(): void {
-    const { alarms } = this.#parts.metrics;
+    const { metrics, store, observer } = this.#parts;
+    const { alarms } = metrics;
     for (const { metric } of alarms.series.values()) metric.value = 0;
-    for (const { memberId, type } of this.#parts.store.current.alarms.list())
+    for (const { memberId, type } of store.current.alarms.list())
       alarms.with(idToHex(memberId), alarmName(type)).value = 1;
+    observer?.alarmsChanged(store.current.alarms);
   }
 }
 

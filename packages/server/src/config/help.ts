@@ -57,6 +57,10 @@ export interface OptionDoc {
   /** What it does, and how far it does so today. */
   readonly text: string;
   readonly variable: string;
+  /** Its key in the config file, with a dot where it is nested. */
+  readonly fileKey: string;
+  /** The values of a text that has only some. */
+  readonly allowed: readonly string[] | undefined;
 }
 
 /** Every option, group by group, in the order of --help. */
@@ -71,6 +75,8 @@ export function optionDocs(): OptionDoc[] {
         defaultText: defaultNote(option),
         text: option.doc + stageNote(option.stage),
         variable: variableName(name),
+        fileKey: option.fileKey,
+        allowed: option.allowed,
       })),
   );
 }

@@ -1,7 +1,9 @@
 /** From a command line, an environment and files to what the process is to do. */
 
 import { ConfigError } from "@quorate/member";
+import type { ConfigFile } from "./config-file.ts";
 import { helpText } from "./help.ts";
+import { applyMapping } from "./mapping.ts";
 import { resolveConfig, type Surroundings } from "./resolve.ts";
 import type { Notice, ServerConfig } from "./server-config.ts";
 import { applyFlags, applyVariables, readCommandLine, Settings, setVariables } from "./settings.ts";
@@ -11,12 +13,15 @@ import type { ReadFile } from "./tls.ts";
 export type Invocation =
   | { readonly kind: "help"; readonly text: string }
   | { readonly kind: "version" }
-  | {
-      readonly kind: "run";
-      readonly config: ServerConfig;
-      /** To be logged, in order, once the logger stands. */
-      readonly notices: readonly Notice[];
-    };
+  | Run;
+
+/** A member is to run. */
+export interface Run {
+  readonly kind: "run";
+  readonly config: ServerConfig;
+  /** To be logged, in order, once the logger stands. */
+  readonly notices: readonly Notice[];
+}
 
 /**
  * Reads the configuration. With --config-file (or ETCD_CONFIG_FILE) the file alone counts, as in
@@ -66,5 +71,17 @@ export async function loadConfig(
     });
   }
   const config = resolveConfig(settings, surroundings, path !== "");
+  return { kind: "run", config, notices: settings.notices };
+}
+
+/**
+ * Reads a configuration that is an object in the form of the config file. Only TLS files are read.
+ * Throws ConfigError with the texts of a file.
+ * @param where stands in messages in place of the file's path
+ */
+export function configOfObject(content: ConfigFile, where: string, readFile: ReadFile): Run {
+  const settings = new Settings();
+  applyMapping(settings, where, content);
+  const config = resolveConfig(settings, { readFile }, true);
   return { kind: "run", config, notices: settings.notices };
 }

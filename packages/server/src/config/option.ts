@@ -76,6 +76,8 @@ export interface Option<T, F extends string | undefined = string | undefined> {
   readonly field: F;
   /** The number that 0 stands for; undefined if 0 is a value like others. */
   readonly zeroMeans: number | undefined;
+  /** The values of a text that has only some; undefined for any. */
+  readonly allowed: readonly string[] | undefined;
 }
 
 /** The parts of a declaration besides its type, default and name. */
@@ -116,6 +118,7 @@ function make<T, F extends string | undefined>(
   spec: OptionSpec<F>,
   parse: (text: string) => T,
   fromFile: (value: unknown) => T,
+  allowed?: readonly string[],
 ): Option<T, F> {
   return {
     kind,
@@ -131,6 +134,7 @@ function make<T, F extends string | undefined>(
     fileKey: spec.fileKey,
     field: spec.field as F,
     zeroMeans: spec.zeroMeans,
+    allowed,
   };
 }
 
@@ -150,7 +154,8 @@ export function stringOption<
       throw new ValueError(`must be one of ${allowed.map((one) => one || '""').join(", ")}`);
     return text as A;
   };
-  return make("string", defaultText, spec, parse, (value) => parse(scalarText(value)));
+  const fromFile = (value: unknown) => parse(scalarText(value));
+  return make("string", defaultText, spec, parse, fromFile, allowed);
 }
 
 const YAML_BOOL: Readonly<Record<string, boolean>> = { yes: true, no: false, on: true, off: false };

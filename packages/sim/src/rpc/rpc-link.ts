@@ -14,8 +14,8 @@ import {
   HttpDate,
   Inflater,
   isPieceSource,
-  joinMessage,
   type MessageBytes,
+  ownedMessage,
   type ServiceTable,
   type StreamCall,
   type UnaryResponse,
@@ -133,7 +133,7 @@ export class RpcLink {
       this.#deps.fail(new Violation(`RPC-1: ${text}`));
     };
     const note = (ledger: Ledger | undefined, message: MessageBytes) => {
-      ledger?.answers.push(joined(message));
+      ledger?.answers.push(ownedMessage(message));
       return message;
     };
     /** Pieces are made once: they are collected, and handed out again. */
@@ -289,7 +289,7 @@ export class RpcLink {
       server.sender.refill();
     }
     const isEnding = server.ending;
-    const bytes = joined(parts);
+    const bytes = ownedMessage(parts);
     const { scheduler, random } = this.#deps;
     this.#lastDownMs = Math.max(this.#lastDownMs, this.#nowMs() + this.#deps.latencyMs());
     const delayMs = this.#lastDownMs - this.#nowMs();
@@ -329,9 +329,4 @@ export class RpcLink {
 
 function mapped<K, V>(map: ReadonlyMap<K, V>, change: (value: V) => V): ReadonlyMap<K, V> {
   return new Map([...map].map(([key, value]) => [key, change(value)]));
-}
-
-/** A message in one piece that no other code holds. */
-export function joined(message: UnaryResponse): Uint8Array {
-  return message instanceof Uint8Array ? message.slice() : joinMessage(message);
 }

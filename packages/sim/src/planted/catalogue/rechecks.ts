@@ -77,6 +77,12 @@ const RECHECKS: Readonly<Record<string, Omit<CatalogueBug, "sim">>> = {
     put: "$lifetime.hasEnded",
     tests: JOBS_TESTS,
   },
+  "front-ends are closed while one waits to be started again": {
+    at: "front/node/front-threads.ts#FrontThreads.#ended",
+    find: "if (!this.#isClosing) void this.#startOne()",
+    put: "void this.#startOne()",
+    tests: ["packages/front/test/threads.test.ts"],
+  },
   "the member ends while it publishes itself": {
     at: "member/src/publication.ts#Publication.publish",
     find: `

@@ -4,7 +4,7 @@
  * atomically. In a crash each unsynced sector independently keeps its new bytes or reverts to those
  * of the last sync.
  */
-import type { Random } from "../src/random.ts";
+import type { Random } from "../../src/random.ts";
 
 export const SECTOR_BYTES = 512;
 const PAGE_BYTES = 4096;

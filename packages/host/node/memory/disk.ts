@@ -1,11 +1,11 @@
 /**
  * An in-memory Disk that loses in a crash what a real disk may lose. A crash keeps of each file
- * what memory-file.ts describes, and of each directory the names after some prefix of the changes
+ * what file.ts describes, and of each directory the names after some prefix of the changes
  * since its last syncDir (file systems persist name changes in order, but to an unknown point). A
  * rename within a directory is one change; between directories it is two. A directory whose own
  * name is lost loses its content.
  */
-import type { Clock } from "../src/clock.ts";
+import type { Clock } from "../../src/clock.ts";
 import {
   type Disk,
   DiskError,
@@ -13,18 +13,18 @@ import {
   type DiskFile,
   type DiskLock,
   type FileStat,
-} from "../src/disk.ts";
-import type { Random } from "../src/random.ts";
-import { Directory, type MemoryNode, sizeOf, splitPath } from "./memory-directory.ts";
-import { MemoryFileContent } from "./memory-file.ts";
-import { type DiskOperation, MemoryFile, type MemoryFileDisk } from "./memory-file-handle.ts";
+} from "../../src/disk.ts";
+import type { Random } from "../../src/random.ts";
+import { Directory, type MemoryNode, sizeOf, splitPath } from "./directory.ts";
+import { MemoryFileContent } from "./file.ts";
+import { type DiskOperation, MemoryFile, type MemoryFileDisk } from "./file-handle.ts";
 
 export type { DiskOperation };
 
 export interface MemoryDiskOptions {
-  /** Clock for the duration of syncs; without one they end in a microtask. */
+  /** Clock for the duration of syncs; without one they take none. */
   readonly clock?: Clock;
-  /** Duration of a dataSync; default 0. */
+  /** Duration of a dataSync; default 0: it ends in a microtask. */
   readonly syncDelayMs?: () => number;
   /** Writes beyond this fail with NoSpace; default no limit. */
   readonly capacityBytes?: number;
@@ -279,7 +279,8 @@ export class MemoryDisk implements Disk, MemoryFileDisk {
     const end = () => {
       if (this.#process === process) done();
     };
-    if (this.#clock) this.#clock.after(this.nextSyncMs(), end);
+    const delayMs = this.nextSyncMs();
+    if (this.#clock && delayMs > 0) this.#clock.after(delayMs, end);
     else queueMicrotask(end);
   }
 

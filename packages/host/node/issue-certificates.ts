@@ -17,7 +17,8 @@ export interface CertificateSubject {
   readonly organizations: readonly string[];
   /** DNS names and IP addresses. */
   readonly hosts: readonly string[];
-  readonly usage: "server" | "client";
+  /** "both": a member, which calls other members with what it shows to them. */
+  readonly usage: "server" | "client" | "both";
 }
 
 export interface Validity {
@@ -74,7 +75,8 @@ export async function issueCertificate(
     extensions: [
       new library.KeyUsagesExtension(digitalSignature | keyEncipherment, true),
       new library.ExtendedKeyUsageExtension([
-        usage === "server" ? ExtendedKeyUsage.serverAuth : ExtendedKeyUsage.clientAuth,
+        ...(usage === "client" ? [] : [ExtendedKeyUsage.serverAuth]),
+        ...(usage === "server" ? [] : [ExtendedKeyUsage.clientAuth]),
       ]),
       ...(keyId === undefined ? [] : [new library.AuthorityKeyIdentifierExtension(keyId)]),
       ...(hosts.length === 0

@@ -1,6 +1,6 @@
 /** Open files of a MemoryDisk. */
-import { DiskError, type DiskFile } from "../src/disk.ts";
-import { type MemoryFileContent, SECTOR_BYTES } from "./memory-file.ts";
+import { DiskError, type DiskFile } from "../../src/disk.ts";
+import { type MemoryFileContent, SECTOR_BYTES } from "./file.ts";
 
 /** An operation that a fault hook may fail. */
 export interface DiskOperation {

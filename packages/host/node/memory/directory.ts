@@ -1,6 +1,6 @@
 /** A directory of a MemoryDisk, with the names that are durable and those that are not yet. */
-import type { Random } from "../src/random.ts";
-import { MemoryFileContent } from "./memory-file.ts";
+import type { Random } from "../../src/random.ts";
+import { MemoryFileContent } from "./file.ts";
 
 /** A file or a directory. */
 export type MemoryNode = Directory | MemoryFileContent;

@@ -3,8 +3,8 @@
  * that is renamed, removed or lost in a crash. A write becomes visible and durable when its promise
  * resolves. In a crash a random prefix of the pending writes survives, each wholly or not at all.
  */
-import type { Clock } from "../src/clock.ts";
-import { DiskError, type DiskErrorCode } from "../src/disk.ts";
+import type { Clock } from "../../src/clock.ts";
+import { DiskError, type DiskErrorCode } from "../../src/disk.ts";
 import type {
   Keyspace,
   KeyspaceOpener,
@@ -12,14 +12,14 @@ import type {
   KeyspaceRecord,
   KeyspaceSnapshot,
   KeyspaceWrite,
-} from "../src/keyspace.ts";
-import type { Random } from "../src/random.ts";
-import type { MemoryDisk } from "./memory-disk.ts";
+} from "../../src/keyspace.ts";
+import type { Random } from "../../src/random.ts";
+import type { MemoryDisk } from "./disk.ts";
 
 export interface MemoryKeyspaceOptions {
-  /** Clock for the duration of writes; without one they end in a microtask. */
+  /** Clock for the duration of writes; without one they take none. */
   readonly clock?: Clock;
-  /** Duration of a write; default 0. */
+  /** Duration of a write; default 0: it ends in a microtask. */
   readonly writeDelayMs?: () => number;
 }
 
@@ -302,7 +302,8 @@ export class MemoryKeyspaceOpener implements KeyspaceOpener {
 
   /** For MemoryKeyspace: calls `done` when a write that starts now ends. */
   afterWrite(done: () => void): void {
-    if (this.#clock) this.#clock.after(this.#writeDelayMs(), done);
+    const delayMs = this.#clock ? this.#writeDelayMs() : 0;
+    if (this.#clock && delayMs > 0) this.#clock.after(delayMs, done);
     else queueMicrotask(done);
   }
 

@@ -1,0 +1,500 @@
+/**
+ * A walk through the life of a cluster that the operator keeps, on an API server of ours, with pods
+ * as processes and a load whose history is judged. Runs in namespaces of its own:
+ *
+ *     ./dev soak operator            the whole walk, and the table of what each step cost
+ *     node packages/kube-apiserver/test/operator/walk.ts DIR short|whole
+ *
+ * Members, their certificates, the operator and the load are real; only what runs pods is the
+ * test's (kubelet.ts). The operator is a pod with no more rights than its manifest gives it.
+ */
+import assert from "node:assert/strict";
+import { mkdirSync, readFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { connect } from "@quorate/client";
+import { SeededRandom } from "@quorate/host";
+import { type RunningApiServer, startApiServer } from "@quorate/kube-apiserver/node";
+import { fromLatin1, KeyValue, KVService } from "@quorate/proto";
+import { parseAllDocuments } from "yaml";
+import { judgeFile } from "../../../../test/robustness/judging.ts";
+import { END_KEY, FIRST_KEY } from "../../../../test/robustness/keys.ts";
+import { type Line, Recorder, readHistory } from "../../../../test/robustness/recorder.ts";
+import { liveAsClient, Shared } from "../../../../test/robustness/workload.ts";
+import { TestClient } from "../../../../test/support/client.ts";
+import { BRIDGE_ADDRESS, makeBridge } from "../../../../test/support/sandbox.ts";
+import { Kubelet } from "./kubelet.ts";
+
+const CLUSTERS = "/apis/quorate.dev/v1alpha1/namespaces/apps/quorateclusters";
+const GROUP = "/apis/quorate.dev/v1alpha1/namespaces/apps";
+const MEMBERS = { "quorate.dev/cluster": "db", "quorate.dev/role": "member" };
+/** Clients that write and read all the time. */
+const CLIENTS = 3;
+const OPERATOR_FLAGS = [
+  "--kubeconfig=/kube/config",
+  "--lease-namespace=quorate-system",
+  // Files of secrets are there at once, and members read them every few seconds.
+  "--settle=15s",
+];
+const STEP_LIMIT_MS = 240_000;
+const MERGE = "application/merge-patch+json";
+
+const [dir = "", length = "whole"] = process.argv.slice(2);
+const startedAt = performance.now();
+const say = (text: string): void =>
+  console.log(`${((performance.now() - startedAt) / 1000).toFixed(1)} s: ${text}`);
+
+/** A step of the walk, and what it cost. */
+interface Row {
+  readonly what: string;
+  readonly fromUs: number;
+  readonly untilUs: number;
+  readonly history: string;
+}
+const rows: Row[] = [];
+
+makeBridge();
+mkdirSync(dir, { recursive: true });
+const api = await startApiServer({
+  bindAddress: BRIDGE_ADDRESS,
+  hosts: [BRIDGE_ADDRESS],
+  dataDir: join(dir, "api"),
+});
+
+async function call(path: string, method = "GET", body?: object, contentType?: string) {
+  const sent = { method, ...(body && { body }), ...(contentType && { contentType }) };
+  const answer = await api.request(path, sent);
+  if (answer.status >= 300 && answer.status !== 404)
+    throw new Error(`${method} ${path}: ${answer.status} ${JSON.stringify(answer.body)}`);
+  return answer;
+}
+
+/** Creates the objects of the operator's manifest, but for what Kubernetes would make pods of. */
+async function install(server: RunningApiServer): Promise<void> {
+  const file = resolve(import.meta.dirname, "../../../../deploy/kubernetes/operator.yaml");
+  const plurals: Readonly<Record<string, string>> = {
+    Namespace: "/api/v1/namespaces",
+    ServiceAccount: "/api/v1/namespaces/quorate-system/serviceaccounts",
+    CustomResourceDefinition: "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+    ClusterRole: "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+    ClusterRoleBinding: "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+    Role: "/apis/rbac.authorization.k8s.io/v1/namespaces/quorate-system/roles",
+    RoleBinding: "/apis/rbac.authorization.k8s.io/v1/namespaces/quorate-system/rolebindings",
+    Deployment: "/apis/apps/v1/namespaces/quorate-system/deployments",
+    Service: "/api/v1/namespaces/quorate-system/services",
+  };
+  let template: { spec: { containers: { args: string[] }[] } } | undefined;
+  for (const document of parseAllDocuments(readFileSync(file, "utf8"))) {
+    const object = document.toJS();
+    if (object.kind === "Deployment") template = object.spec.template;
+    await call(plurals[object.kind], "POST", object);
+  }
+  // A service account's token, by a certificate of the same user.
+  const account = "system:serviceaccount:quorate-system:quorate-operator";
+  const kubeconfig = await server.kubeconfigFor(account, ["system:serviceaccounts"]);
+  await call("/api/v1/namespaces/quorate-system/secrets", "POST", {
+    apiVersion: "v1",
+    kind: "Secret",
+    metadata: { name: "kubeconfig" },
+    data: { config: Buffer.from(kubeconfig).toString("base64") },
+  });
+  const [container] = template!.spec.containers;
+  await call("/api/v1/namespaces/quorate-system/pods", "POST", {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name: "operator", namespace: "quorate-system" },
+    spec: {
+      restartPolicy: "Always",
+      containers: [
+        {
+          name: "operator",
+          image: "quorate:1",
+          command: ["/opt/quorate/bin/quorate"],
+          args: [...container.args, ...OPERATOR_FLAGS],
+          volumeMounts: [{ name: "kube", mountPath: "/kube" }],
+        },
+      ],
+      volumes: [{ name: "kube", secret: { secretName: "kubeconfig" } }],
+    },
+  });
+}
+
+await call("/api/v1/namespaces", "POST", { metadata: { name: "apps" } });
+await install(api);
+const kubelet = new Kubelet(api, join(dir, "pods"));
+
+type Status = {
+  conditions?: { type: string; status: string; reason: string; observedGeneration: number }[];
+  readyMembers?: number;
+  clusterID?: string;
+  restored?: string;
+  leader?: string;
+  memberList?: { name: string; id: string; role: string }[];
+};
+const change = (patch: object) => call(`${CLUSTERS}/db`, "PATCH", patch, MERGE);
+
+async function statusOf(name = "db"): Promise<Status & { generation: number }> {
+  const { body } = await call(`${CLUSTERS}/${name}`);
+  return { ...(body.status as Status), generation: body.metadata.generation };
+}
+
+async function wait(what: string, holds: () => Promise<boolean>): Promise<void> {
+  const endMs = performance.now() + STEP_LIMIT_MS;
+  while (!(await holds())) {
+    if (performance.now() > endMs)
+      throw new Error(`not in time: ${what}\n${JSON.stringify(await statusOf(), undefined, 1)}`);
+    await delay(200);
+  }
+}
+
+/** The operator says that all is as wanted, with so many members. */
+async function settled(size: number, name = "db"): Promise<Status> {
+  let status = await statusOf(name);
+  await wait(`${size} members of ${name}`, async () => {
+    status = await statusOf(name);
+    const ready = status.conditions?.find(({ type }) => type === "Ready");
+    return (
+      ready?.status === "True" &&
+      ready.observedGeneration === (status as { generation?: number }).generation &&
+      status.readyMembers === size &&
+      status.memberList?.length === size
+    );
+  });
+  return status;
+}
+
+const secretText = async (name: string, key: string): Promise<string> => {
+  const { body } = await call(`/api/v1/namespaces/apps/secrets/${name}`);
+  return Buffer.from(body.data[key], "base64").toString();
+};
+
+/** Members as the load finds them: whoever is ready at the moment. */
+const identity: { ca?: string; cert?: string; key?: string } = {};
+async function readIdentity(): Promise<void> {
+  identity.ca = await secretText("db-client-tls", "ca.crt");
+  identity.cert = await secretText("db-client-tls", "tls.crt");
+  identity.key = await secretText("db-client-tls", "tls.key");
+}
+const slot = (index: number) => ({
+  name: `slot${index}`,
+  test: {
+    get clientAddress(): string {
+      const ready = kubelet.addressesOf(MEMBERS);
+      return `${ready[index % Math.max(1, ready.length)] ?? "127.0.0.1"}:2379`;
+    },
+  },
+});
+const targets = { nodes: [slot(0), slot(1), slot(2)], cluster: { identity } };
+
+/** A load whose history is judged when it ends. */
+class Load {
+  readonly path: string;
+  readonly recorder: Recorder;
+  readonly #shared: Shared;
+  readonly #lives: Promise<unknown>;
+
+  private constructor(path: string, base: number, seed: bigint) {
+    this.path = path;
+    this.recorder = new Recorder(path, base);
+    const pace = { thinkMs: 25, callLimitMs: 2500 };
+    this.#shared = new Shared(targets, this.recorder, pace, base, undefined);
+    const random = new SeededRandom(seed);
+    this.#lives = Promise.all(
+      Array.from({ length: CLIENTS }, (_, i) =>
+        liveAsClient(`c${i}`, this.#shared, random.fork(`client ${i}`)),
+      ),
+    );
+  }
+
+  static async begin(name: string, seed: bigint): Promise<Load> {
+    await readIdentity();
+    let base = 0;
+    await wait("the keys are gone", async () => {
+      const client = new TestClient(targets.nodes[0].test.clientAddress, identity);
+      try {
+        const { DeleteRange, Range } = KVService.methods;
+        const range = { key: fromLatin1(FIRST_KEY), rangeEnd: fromLatin1(END_KEY) };
+        await client.call(DeleteRange, range, 5000);
+        base = (await client.call(Range, range, 5000)).header!.revision;
+        return true;
+      } catch {
+        return false;
+      } finally {
+        client.close();
+      }
+    });
+    return new Load(join(dir, `${name}.jsonl`), base, seed);
+  }
+
+  /** A step under the load, with a little of quiet before and after it. */
+  async step(what: string, task: () => Promise<unknown>): Promise<void> {
+    await delay(1000);
+    const fromUs = this.recorder.now();
+    await task();
+    await delay(500);
+    const untilUs = this.recorder.now();
+    rows.push({ what, fromUs, untilUs, history: this.path });
+    say(`${what}: ${((untilUs - fromUs) / 1e6).toFixed(1)} s`);
+  }
+
+  /** Ends it, and judges. */
+  async end(): Promise<void> {
+    this.#shared.stopped = true;
+    await this.#lives;
+    this.recorder.close();
+    const { violation, decided, operations, unknown, revisions } = await judgeFile(this.path);
+    const verdict = decided ? "linearizable" : "no violation found, not every order was tried";
+    say(
+      `history: ${operations} operations, ${unknown} unknown, ${revisions} revisions: ${verdict}`,
+    );
+    assert.equal(violation, undefined);
+  }
+}
+
+/** The longest time without an acknowledged write while a step was under way, in milliseconds. */
+function longestGapMs({ fromUs, untilUs, history }: Row): number {
+  const isWrite = (line: Line): boolean =>
+    line.t === "op" && line.request.kind !== "range" && line.outcome.kind === "answered";
+  const times = readHistory(history)
+    .flatMap((line) => (isWrite(line) && line.t === "op" ? [line.returnedAt] : []))
+    .filter((at) => at >= fromUs && at <= untilUs)
+    .sort((a, b) => a - b);
+  const marks = [fromUs, ...times, untilUs];
+  return Math.max(...marks.slice(1).map((at, i) => at - marks[i])) / 1000;
+}
+
+const spec = {
+  size: 3,
+  image: "quorate:1",
+  storage: { size: "1Gi", onDelete: "Delete" },
+  replaceAfterSeconds: 60,
+};
+const cluster = (name: string, more: object = {}) => ({
+  apiVersion: "quorate.dev/v1alpha1",
+  kind: "QuorateCluster",
+  metadata: { name },
+  spec: { ...spec, ...more },
+});
+
+/** A member that does not lead. */
+async function follower(): Promise<{ name: string; id: string }> {
+  const { memberList = [] } = await statusOf();
+  return memberList.find(({ role }) => role === "voter")!;
+}
+
+async function ids(): Promise<string> {
+  const { memberList = [] } = await statusOf();
+  return memberList
+    .map(({ id }) => id)
+    .sort()
+    .join();
+}
+
+const resize = async (size: number): Promise<void> => {
+  await change({ spec: { size } });
+  await settled(size);
+};
+
+const killPod = async (): Promise<void> => {
+  const before = await ids();
+  const { leader } = await statusOf();
+  kubelet.kill(leader!);
+  await wait("it is noticed", async () => (await statusOf()).readyMembers === 2);
+  await settled(3);
+  assert.equal(await ids(), before, "the same members");
+};
+
+const loseDisk = async (): Promise<void> => {
+  const { name, id } = await follower();
+  kubelet.loseDisk(name);
+  await wait("another member", async () => !(await ids()).includes(id));
+  await settled(3);
+};
+
+await call(CLUSTERS, "POST", cluster("db"));
+const first = await settled(3);
+say(`3 members after ${((performance.now() - startedAt) / 1000).toFixed(1)} s`);
+const load = await Load.begin("history-1", 1n);
+await load.step("quiet", () => delay(2000));
+
+if (length === "whole") await load.step("grow to 5", () => resize(5));
+if (length === "whole") await load.step("shrink to 3", () => resize(3));
+await load.step("kill the leader's pod", killPod);
+await load.step("lose a disk", loseDisk);
+
+if (length === "short") {
+  await load.end();
+} else {
+  await load.step("kill the operator, delete a pod", async () => {
+    const { name } = await follower();
+    kubelet.kill("operator");
+    await call(`/api/v1/namespaces/apps/pods/${name}`, "DELETE");
+    await wait("it has gone", async () => (await statusOf()).readyMembers === 2);
+    await settled(3);
+  });
+  await load.step("rotate certificates", async () => {
+    const before = await secretText("db-member-tls", "tls.crt");
+    await change({ metadata: { annotations: { "quorate.dev/rotate-certificates": "1" } } });
+    await wait("a new one", async () => (await secretText("db-member-tls", "tls.crt")) !== before);
+    await readIdentity();
+    await delay(12_000);
+    await settled(3);
+  });
+  await load.step("rotate the authority", async () => {
+    const before = await secretText("db-ca", "tls.crt");
+    await change({ metadata: { annotations: { "quorate.dev/rotate-authority": "1" } } });
+    await wait("a new one signs, alone", async () => {
+      await readIdentity();
+      const bundle = await secretText("db-member-tls", "ca.crt");
+      const isAlone = bundle.split("BEGIN CERTIFICATE").length === 2;
+      return isAlone && (await secretText("db-ca", "tls.crt")) !== before;
+    });
+    await settled(3);
+  });
+  await load.step("upgrade", async () => {
+    await change({ spec: { image: "quorate:2" } });
+    await settled(3);
+  });
+
+  await call("/api/v1/namespaces/apps/persistentvolumeclaims", "POST", {
+    apiVersion: "v1",
+    kind: "PersistentVolumeClaim",
+    metadata: { name: "backups" },
+    spec: { accessModes: ["ReadWriteMany"], resources: { requests: { storage: "1Gi" } } },
+  });
+  const backup = (name: string, more: object) =>
+    call(`${GROUP}/quoratebackups`, "POST", {
+      apiVersion: "quorate.dev/v1alpha1",
+      kind: "QuorateBackup",
+      metadata: { name },
+      spec: { cluster: "db", claim: "backups", path: name, ...more },
+    });
+  const isReady = (kind: string, name: string, reason: string) => async () => {
+    const { body } = await call(`${GROUP}/${kind}/${name}`);
+    const conditions = (body.status as Status | undefined)?.conditions ?? [];
+    return conditions.some((one) => one.type === "Ready" && one.reason === reason);
+  };
+  await load.step("back up, continuously and by snapshots", async () => {
+    await backup("always", { continuous: {} });
+    await backup("daily", { scheduled: { every: "24h" } });
+    await wait("recording", isReady("quoratebackups", "always", "Recording"));
+    await wait("a snapshot", isReady("quoratebackups", "daily", "Saved"));
+  });
+  await load.end();
+
+  /** All keys and values, as a text. */
+  const contents = async (selector: Record<string, string>): Promise<string> => {
+    const [address] = kubelet.addressesOf(selector);
+    const client = new TestClient(`${address}:2379`, identity);
+    try {
+      const all = { key: fromLatin1("\0"), rangeEnd: fromLatin1("\0") };
+      const { kvs } = await client.call(KVService.methods.Range, all, 10_000);
+      return kvs
+        .map((bytes) => KeyValue.decode(bytes))
+        .map(({ key, value }) => `${Buffer.from(key)}=${Buffer.from(value)}`)
+        .join("\n");
+    } finally {
+      client.close();
+    }
+  };
+  const before = await contents(MEMBERS);
+  assert.notEqual(before, "");
+
+  const lost = performance.now();
+  const { leader } = await statusOf();
+  for (const { name } of (await statusOf()).memberList!.filter((one) => one.name !== leader))
+    kubelet.loseDisk(name);
+  await wait("the loss is noticed", async () => {
+    const degraded = (await statusOf()).conditions?.find(({ type }) => type === "Degraded");
+    return degraded?.reason === "QuorumLost";
+  });
+  await change({ metadata: { annotations: { "quorate.dev/recover-quorum": "yes" } } });
+  const recovered = await settled(3);
+  say(`lose the quorum, and recover it: ${((performance.now() - lost) / 1000).toFixed(1)} s`);
+  assert.equal(recovered.clusterID, first.clusterID);
+  assert.equal(await contents(MEMBERS), before, "the survivor had all, and nothing is lost");
+  await change({ metadata: { annotations: { "quorate.dev/recover-quorum": null } } });
+
+  const again = await Load.begin("history-2", 2n);
+  await again.step("after the recovery", () => delay(3000));
+  // Some way behind the last change a continuous backup has it.
+  await again.end();
+  const restore = (name: string, more: object) =>
+    call(`${GROUP}/quoraterestores`, "POST", {
+      apiVersion: "quorate.dev/v1alpha1",
+      kind: "QuorateRestore",
+      metadata: { name },
+      spec: { cluster: "db", from: { claim: "backups", path: "daily" }, ...more },
+    });
+  const started = performance.now();
+  await restore("in-place", {});
+  await wait("restored", isReady("quoraterestores", "in-place", "Restored"));
+  const restored = await settled(3);
+  say(`restore in place: ${((performance.now() - started) / 1000).toFixed(1)} s`);
+  assert.notEqual(restored.clusterID, first.clusterID);
+  const inPlace = await contents(MEMBERS);
+  const copied = performance.now();
+  await restore("copy", {
+    cluster: "copy",
+    create: { ...spec, size: 1 },
+  });
+  await wait("restored", isReady("quoraterestores", "copy", "Restored"));
+  await settled(1, "copy");
+  say(`restore into a new cluster: ${((performance.now() - copied) / 1000).toFixed(1)} s`);
+  const copyIdentity = {
+    ca: await secretText("copy-client-tls", "ca.crt"),
+    cert: await secretText("copy-client-tls", "tls.crt"),
+    key: await secretText("copy-client-tls", "tls.key"),
+  };
+  Object.assign(identity, copyIdentity);
+  assert.equal(await contents({ ...MEMBERS, "quorate.dev/cluster": "copy" }), inPlace);
+
+  // Users: enforced, with a password from a secret, with the permissions of the object.
+  await call("/api/v1/namespaces/apps/secrets", "POST", {
+    apiVersion: "v1",
+    kind: "Secret",
+    metadata: { name: "ann" },
+    data: { password: Buffer.from("hers").toString("base64") },
+  });
+  await call(`${GROUP}/quorateusers`, "POST", {
+    apiVersion: "quorate.dev/v1alpha1",
+    kind: "QuorateUser",
+    metadata: { name: "ann" },
+    spec: {
+      cluster: "copy",
+      passwordSecret: { name: "ann" },
+      permissions: [{ access: "readwrite", key: "app/", prefix: true }],
+    },
+  });
+  await wait("the user", isReady("quorateusers", "ann", "Set"));
+  await call(`${CLUSTERS}/copy`, "PATCH", { spec: { users: true } }, MERGE);
+  await settled(1, "copy");
+  const [copyAddress] = kubelet.addressesOf({ ...MEMBERS, "quorate.dev/cluster": "copy" });
+  const as = (auth: { name: string; password: string }) =>
+    connect({
+      endpoints: [`https://${copyAddress}:2379`],
+      tls: { ...copyIdentity, serverName: "localhost" },
+      auth,
+    });
+  const ann = as({ name: "ann", password: "hers" });
+  const stranger = as({ name: "ann", password: "not hers" });
+  await ann.put("app/greeting", "hello");
+  await assert.rejects(ann.get("ka"), /permission denied/);
+  await assert.rejects(stranger.get("app/greeting"), /authentication failed/);
+  ann.close();
+  stranger.close();
+  say("users are enforced");
+  await readIdentity();
+  const third = await Load.begin("history-3", 3n);
+  await third.step("after the restore", () => delay(3000));
+  await third.end();
+}
+
+console.log("\n| step | duration | longest write gap |\n|---|---|---|");
+for (const row of rows) {
+  const seconds = ((row.untilUs - row.fromUs) / 1e6).toFixed(1);
+  console.log(`| ${row.what} | ${seconds} s | ${longestGapMs(row).toFixed(0)} ms |`);
+}
+await kubelet.close();
+await api.stop();
+process.exit(0);

@@ -1,0 +1,173 @@
+/** QuorateBackup: a pod that records all changes, or pods that each save a snapshot. */
+import { type Clock, parseDuration } from "@quorate/host";
+import { recordEvent } from "./base/events.ts";
+import {
+  type BackupStatus,
+  type Finding,
+  type QuorateBackup,
+  type QuorateCluster,
+  timeText,
+  withFindings,
+} from "./base/kinds.ts";
+import { createOnce, type Key, type Kube, type KubeObject, keyOf } from "./base/kube.ts";
+import type { OperatorMetrics } from "./base/metrics.ts";
+import { clientVariables, oncePod } from "./cluster/objects.ts";
+import { podView } from "./cluster/observe.ts";
+import type { PodView } from "./cluster/observed.ts";
+
+const LATER_MS = 10_000;
+const SOON_MS = 1000;
+
+export interface BackupDeps {
+  readonly kube: Kube;
+  readonly clock: Clock;
+  readonly metrics: OperatorMetrics;
+}
+
+const RECORD = `mkdir -p "$1"
+exec "$QUORATE_BIN/quoratectl" backup run --to "$1" --interval "$2" --retain "$3"`;
+
+// The new one has its name only when it is whole; then the old ones go.
+const SAVE = `mkdir -p "$1"
+"$QUORATE_BIN/quoratectl" snapshot save "$1/$2.db"
+ls "$1" | grep '\\.db$' | sort -r | tail -n +$(($3 + 1)) | while read -r old; do rm -f "$1/$old"; done`;
+
+/** The pod of a continuous backup, or of a snapshot that is begun now. */
+function podOf(backup: QuorateBackup, cluster: KubeObject, nowMs: number): KubeObject {
+  const { claim, path, continuous, scheduled } = backup.spec!;
+  const dir = `/backup/${path}`;
+  const shared = {
+    env: clientVariables(cluster),
+    claims: [{ name: "backup", claimName: claim, mountPath: "/backup" }],
+    annotations: {},
+    owner: backup,
+  };
+  const name = `${backup.metadata.name}-backup`;
+  if (continuous !== undefined) {
+    const { baseInterval, retain } = continuous;
+    return oncePod(cluster as QuorateCluster, "backup", name, {
+      ...shared,
+      command: ["/bin/sh", "-euc", RECORD, "record"],
+      args: [dir, baseInterval, retain],
+      restartPolicy: "Always",
+      ready: ["/bin/sh", "-c", `ls ${dir}/base-*.db`],
+    });
+  }
+  const stamp = timeText(nowMs).replace(/[-:]/g, "");
+  return oncePod(cluster as QuorateCluster, "backup", name, {
+    ...shared,
+    command: ["/bin/sh", "-euc", SAVE, "save"],
+    args: [dir, stamp, String(scheduled!.keep)],
+    restartPolicy: "Never",
+    ready: undefined,
+  });
+}
+
+export class BackupReconciler {
+  readonly #deps: BackupDeps;
+
+  constructor(deps: BackupDeps) {
+    this.#deps = deps;
+  }
+
+  /** As the reconciler of clusters. */
+  async reconcile({ namespace, name }: Key): Promise<number | undefined> {
+    const { kube, clock } = this.#deps;
+    const backup = await kube.get<QuorateBackup>("QuorateBackup", namespace, name);
+    if (backup === undefined || backup.metadata.deletionTimestamp !== undefined) return undefined;
+    const cluster = await kube.get<QuorateCluster>(
+      "QuorateCluster",
+      namespace,
+      backup.spec!.cluster,
+    );
+    if (!cluster?.status?.clusterID) {
+      await this.#report(backup, {}, "NoCluster", "the cluster is not there or has not begun");
+      return LATER_MS;
+    }
+    const found = await kube.get("Pod", namespace, `${name}-backup`);
+    const pod = found === undefined ? undefined : podView(found);
+    if (pod?.isTerminating) return SOON_MS;
+    if (backup.spec!.continuous !== undefined) return this.#record(backup, cluster, pod);
+    return this.#save(backup, cluster, pod, clock.wallMs());
+  }
+
+  async #record(
+    backup: QuorateBackup,
+    cluster: KubeObject,
+    pod: PodView | undefined,
+  ): Promise<number> {
+    const { kube, clock } = this.#deps;
+    if (pod === undefined) await createOnce(kube, podOf(backup, cluster, clock.wallMs()));
+    const isReady = pod?.isReady === true;
+    const why = isReady ? "every change is recorded" : "the first snapshot is being taken";
+    await this.#report(backup, {}, isReady ? "Recording" : "Starting", why);
+    return isReady ? LATER_MS : SOON_MS;
+  }
+
+  async #save(
+    backup: QuorateBackup,
+    cluster: KubeObject,
+    pod: PodView | undefined,
+    nowMs: number,
+  ): Promise<number> {
+    const { kube, clock, metrics } = this.#deps;
+    const { namespace, name } = keyOf(backup);
+    // The schema has seen to it that it is a duration.
+    const everyMs = Number(parseDuration(backup.spec!.scheduled!.every));
+    const started = Date.parse(backup.status?.lastStart ?? "") || 0;
+    const isDue = nowMs - started >= everyMs;
+    if (pod === undefined) {
+      if (!isDue) return Math.min(LATER_MS, everyMs - (nowMs - started));
+      await createOnce(kube, podOf(backup, cluster, nowMs));
+      const lastStart = timeText(nowMs);
+      await this.#report(backup, { lastStart }, "Saving", "a snapshot is being saved");
+      return SOON_MS;
+    }
+    if (pod.phase === "Succeeded") {
+      const lastSuccess = timeText(nowMs);
+      metrics.backupTimes.with(namespace, name).value = Math.floor(nowMs / 1000);
+      await this.#report(backup, { lastSuccess }, "Saved", "the last snapshot is complete");
+      await kube.remove("Pod", namespace, pod.name, pod.uid);
+      await recordEvent(kube, clock, backup, "Normal", "Saved", "a snapshot is complete");
+      return SOON_MS;
+    }
+    if (pod.phase !== "Failed") return SOON_MS;
+    const why = `the pod ${pod.name} failed: its log says why; the next one is tried in time`;
+    await this.#report(backup, {}, "Failed", why);
+    if (!isDue) return LATER_MS;
+    await kube.remove("Pod", namespace, pod.name, pod.uid);
+    return SOON_MS;
+  }
+
+  async #report(
+    backup: QuorateBackup,
+    more: BackupStatus,
+    reason: string,
+    message: string,
+  ): Promise<void> {
+    const good = new Set(["Recording", "Saved", "Saving"]);
+    const status = good.has(reason) ? "True" : "False";
+    const finding: Finding = { type: "Ready", status, reason, message };
+    await report(this.#deps, backup, more, [finding]);
+  }
+}
+
+/** Writes a status with these findings, if it says something new. */
+export async function report(
+  { kube, clock }: Pick<BackupDeps, "kube" | "clock">,
+  object: KubeObject<unknown, BackupStatus>,
+  more: object,
+  findings: readonly Finding[],
+): Promise<void> {
+  const { namespace, name } = keyOf(object);
+  const generation = object.metadata.generation ?? 0;
+  const before = object.status?.conditions ?? [];
+  const status = {
+    ...object.status,
+    observedGeneration: generation,
+    ...more,
+    conditions: withFindings(before, findings, generation, clock.wallMs()),
+  };
+  if (JSON.stringify(status) === JSON.stringify(object.status)) return;
+  await kube.patch(object.kind as "QuorateBackup", namespace, name, { status }, "status");
+}

@@ -1,0 +1,48 @@
+/** What follows from an observation. */
+import { type MemberView, type Observed, ordinalOf } from "./observed.ts";
+
+/** The highest number of a member that there is, or was; -1 for none. */
+export function highestNumber({ cluster, pods, claims, strangers, members }: Observed): number {
+  const names = [...pods.keys(), ...claims.keys(), ...strangers];
+  for (const { pod } of members ?? []) names.push(pod);
+  return Math.max(cluster.status?.lastNumber ?? -1, ...names.map(ordinalOf));
+}
+
+/** Name of a new member, which no other one had. */
+export function freeName(observed: Observed): string {
+  return `${observed.cluster.metadata.name}-${highestNumber(observed) + 1}`;
+}
+
+/** A member that responds and whose pod is ready. */
+export function isWell({ pod }: MemberView, { pods, reached }: Observed): boolean {
+  const view = pods.get(pod);
+  return view !== undefined && view.isReady && !view.isTerminating && reached.has(pod);
+}
+
+/** The data of a member are gone for good. */
+export function hasLostDisk(
+  name: string,
+  { pods, claims }: Pick<Observed, "pods" | "claims">,
+): boolean {
+  const [pod, claim] = [pods.get(name), claims.get(name)];
+  if (pod?.isReady) return false;
+  if (claim === undefined || claim.isLost) return true;
+  if (claim.isTerminating && pod === undefined) return true;
+  return pod?.hasLostData === true && claim.hasStarted;
+}
+
+/** Members that vote. */
+export const votersOf = ({ members = [] }: Observed): MemberView[] =>
+  members.filter(({ isLearner }) => !isLearner);
+
+/** The member that leads, by what those say that respond. */
+export function leaderOf({ reached, members = [] }: Observed): MemberView | undefined {
+  let newest = 0;
+  let leader: string | undefined;
+  for (const one of reached.values()) {
+    if (one.leader === "0" || one.term < newest) continue;
+    newest = one.term;
+    ({ leader } = one);
+  }
+  return members.find(({ id }) => id === leader);
+}

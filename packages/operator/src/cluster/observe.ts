@@ -1,0 +1,166 @@
+/** Looks at a cluster: its objects in Kubernetes, and its members. */
+
+import type { QuorateCluster } from "../base/kinds.ts";
+import { annotationOf, type Kube, type KubeObject, keyOf } from "../base/kube.ts";
+import type { Credentials, Members, Target } from "../base/members.ts";
+import { authorityView, type Certifier, leafView, secretText } from "./certificates.ts";
+import {
+  authorityName,
+  CLUSTER_LABEL,
+  CLUSTER_UID,
+  clientUrl,
+  FILLED,
+  leafName,
+  MEMBER_ID,
+  MODE,
+  RESTORE_ID,
+  restorePodName,
+  SEED,
+  STARTED,
+  selectorText,
+  TEMPLATE,
+} from "./objects.ts";
+import {
+  type ClaimView,
+  DATA_LOST_CODE,
+  LEAVES,
+  type Observed,
+  type PodMode,
+  type PodView,
+  type Reached,
+} from "./observed.ts";
+
+export interface ObserveDeps {
+  readonly kube: Kube;
+  readonly members: Members;
+  readonly certifier: Certifier;
+}
+
+interface PodStatus {
+  readonly phase?: string;
+  readonly conditions?: readonly {
+    readonly type: string;
+    readonly status: string;
+    readonly lastTransitionTime?: string;
+  }[];
+  readonly containerStatuses?: readonly {
+    readonly state?: { readonly terminated?: { readonly exitCode?: number } };
+    readonly lastState?: { readonly terminated?: { readonly exitCode?: number } };
+  }[];
+}
+
+export function podView(pod: KubeObject): PodView {
+  const { conditions = [], containerStatuses = [], phase = "" } = (pod.status ?? {}) as PodStatus;
+  const { metadata } = pod;
+  const ready = conditions.find(({ type }) => type === "Ready");
+  const sinceText = ready?.lastTransitionTime ?? metadata.creationTimestamp ?? "";
+  const isReady = ready?.status === "True";
+  const ends = containerStatuses.flatMap(({ state, lastState }) => [state, lastState]);
+  return {
+    name: metadata.name,
+    uid: metadata.uid ?? "",
+    mode: (annotationOf(pod, MODE) ?? "run") as PodMode,
+    template: annotationOf(pod, TEMPLATE) ?? "",
+    isReady,
+    sinceMs: Date.parse(sinceText) || 0,
+    isTerminating: metadata.deletionTimestamp !== undefined,
+    hasLostData: !isReady && ends.some((end) => end?.terminated?.exitCode === DATA_LOST_CODE),
+    phase,
+  };
+}
+
+function claimView(claim: KubeObject): ClaimView {
+  const { metadata } = claim;
+  return {
+    name: metadata.name,
+    uid: metadata.uid ?? "",
+    isLost: (claim.status as { readonly phase?: string } | undefined)?.phase === "Lost",
+    isTerminating: metadata.deletionTimestamp !== undefined,
+    memberId: annotationOf(claim, MEMBER_ID),
+    hasStarted: annotationOf(claim, STARTED) === "true",
+    isSeed: annotationOf(claim, SEED) === "true",
+    restoreId: annotationOf(claim, RESTORE_ID),
+    isFilled: annotationOf(claim, FILLED) === "true",
+  };
+}
+
+/** The certificate of the user root in its secret. */
+export function rootCredentials(secret: KubeObject): Credentials {
+  return {
+    certPem: secretText(secret, "tls.crt"),
+    keyPem: secretText(secret, "tls.key"),
+    trustedPem: secretText(secret, "ca.crt"),
+  };
+}
+
+/** How the voters of a cluster are called; undefined before there are any. */
+export async function targetOf(kube: Kube, cluster: QuorateCluster): Promise<Target | undefined> {
+  const { namespace, name } = keyOf(cluster);
+  const root = await kube.get("Secret", namespace, leafName(name, "root"));
+  const voters = (cluster.status?.memberList ?? []).filter(({ role }) => role !== "learner");
+  if (root === undefined || voters.length === 0) return undefined;
+  const urls = new Map(voters.map((one) => [one.name, clientUrl(cluster, one.name)]));
+  return { urls, credentials: rootCredentials(root) };
+}
+
+/** Looks at everything once. Rejects where the API server does not respond. */
+export async function observe(
+  cluster: QuorateCluster,
+  nowMs: number,
+  { kube, members, certifier }: ObserveDeps,
+): Promise<Observed & { readonly target: Target | undefined }> {
+  const { namespace, name } = keyOf(cluster);
+  const uid = cluster.metadata.uid ?? "";
+  const [pods, restorer, claims, services, budgets, secrets] = await Promise.all([
+    kube.list("Pod", namespace, selectorText(name, "member")),
+    kube.get("Pod", namespace, restorePodName(name)),
+    kube.list("PersistentVolumeClaim", namespace, selectorText(name, "member")),
+    kube.list("Service", namespace, `${CLUSTER_LABEL}=${name}`),
+    kube.list("PodDisruptionBudget", namespace, `${CLUSTER_LABEL}=${name}`),
+    kube.list("Secret", namespace, `${CLUSTER_LABEL}=${name}`),
+  ]);
+  const isOwn = (claim: KubeObject): boolean => annotationOf(claim, CLUSTER_UID) === uid;
+  const secretOf = (wanted: string): KubeObject | undefined =>
+    secrets.find(({ metadata }) => metadata.name === wanted);
+  const authority = secretOf(authorityName(name));
+  const leaves = LEAVES.map((leaf) => {
+    return [leaf, leafView(secretOf(leafName(name, leaf)), authority, certifier)] as const;
+  });
+  const podViews = pods.map(podView);
+  const root = secretOf(leafName(name, "root"));
+  const credentials = root === undefined ? undefined : rootCredentials(root);
+  const reached = new Map<string, Reached>();
+  if (credentials !== undefined) {
+    const urls = new Map(podViews.map((pod) => [pod.name, clientUrl(cluster, pod.name)]));
+    const looks = podViews.map(async (pod) => {
+      const found = await members.reach({ urls, credentials }, pod.name);
+      if (found !== undefined) reached.set(pod.name, found);
+    });
+    await Promise.all(looks);
+  }
+  // Learners and members that are away would only refuse.
+  const voters = [...reached].filter(([, { isLearner }]) => !isLearner);
+  const target =
+    credentials === undefined || voters.length === 0
+      ? undefined
+      : { urls: new Map(voters.map(([pod]) => [pod, clientUrl(cluster, pod)])), credentials };
+  const membership = target === undefined ? undefined : await members.membership(target);
+  return {
+    nowMs,
+    cluster,
+    pods: new Map(podViews.map((pod) => [pod.name, pod])),
+    claims: new Map(claims.filter(isOwn).map((one) => [one.metadata.name, claimView(one)])),
+    strangers: claims.filter((one) => !isOwn(one)).map(({ metadata }) => metadata.name),
+    restorePod: restorer === undefined ? undefined : podView(restorer),
+    shared: new Map(
+      [...services, ...budgets].map((one) => [`${one.kind}/${one.metadata.name}`, one]),
+    ),
+    authority: authorityView(authority, certifier),
+    leaves: Object.fromEntries(leaves.filter(([, view]) => view !== undefined)),
+    members: membership?.members,
+    clusterId: membership?.clusterId ?? "",
+    reached,
+    asksForUsers: membership?.asksForUsers,
+    target,
+  };
+}
