@@ -141,26 +141,27 @@ export {
 } from "./src/registry/table.ts";
 export { MODIFIED } from "./src/registry/update.ts";
 export type { RequestContext } from "./src/rest/context.ts";
-export type {
-  Creater,
-  DeletionPropagation,
-  Getter,
-  GracefulDeleter,
-  Lister,
-  NamedCreater,
-  RestDeleteOptions,
-  RestGetOptions,
-  RestList,
-  RestListOptions,
-  RestStorage,
-  TableColumn,
-  TableConvertor,
-  UpdatedObject,
-  Updater,
-  ValidateObject,
-  ValidateUpdate,
-  Watcher,
-  WriteOptions,
+export {
+  type Creater,
+  type DeletionPropagation,
+  type Getter,
+  type GracefulDeleter,
+  type Lister,
+  type NamedCreater,
+  type RestDeleteOptions,
+  type RestGetOptions,
+  type RestList,
+  type RestListOptions,
+  type RestStorage,
+  storageWith,
+  type TableColumn,
+  type TableConvertor,
+  type UpdatedObject,
+  type Updater,
+  type ValidateObject,
+  type ValidateUpdate,
+  type Watcher,
+  type WriteOptions,
 } from "./src/rest/interfaces.ts";
 export type { DecodedObject, ServedResource, ServedResources } from "./src/rest/served-resource.ts";
 export { ANONYMOUS, type Authenticator, type UserInfo } from "./src/rest/user.ts";

@@ -7,18 +7,17 @@ export {
   MAX_BUDGETED_THOUSANDTHS,
   type MachineLimits,
 } from "./src/config/budgets.ts";
-export { checked, contradiction } from "./src/config/contradiction.ts";
 export type { DiscoveryConfig } from "./src/config/discovery-config.ts";
-export { ConfigError, type ConfigErrorCode } from "./src/config/errors.ts";
+export { ConfigError, type ConfigErrorCode, checked, contradiction } from "./src/config/errors.ts";
 export { type Gates, gates, parseGates, stageGates } from "./src/config/features.ts";
 export { detectForeignData } from "./src/config/foreign-data.ts";
-export { inferLocalAddress } from "./src/config/local-address.ts";
 export type { AutoCompaction, MemberConfig } from "./src/config/member-config.ts";
 export {
   checkBindUrls,
   checkHostUrls,
   hostPort,
   type InitialCluster,
+  inferLocalAddress,
   initialClusterText,
   isIpAddress,
   listenHost,

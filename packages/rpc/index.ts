@@ -2,11 +2,12 @@
  * The engine for gRPC: a service's view of a call, the HTTP/2 and gRPC server, and the client's
  * side of both, without sockets, which are in ./node.
  */
+
+export { GrpcCode } from "@quorate/proto";
 export { ClientCall, type ClientCallEvents } from "./src/client/client-call.ts";
 export { type CallStart, ClientConnection } from "./src/client/client-connection.ts";
 export { type ClientLimits, DEFAULT_CLIENT_LIMITS } from "./src/client/client-limits.ts";
 export type { ClientConnectionOwner } from "./src/client/client-state.ts";
-export * from "./src/codes.ts";
 export { DeadlineQueue } from "./src/deadlines.ts";
 export { Gateway } from "./src/gateway/gateway.ts";
 export type { GatewayCounters, GatewayDeps, GatewayLimits } from "./src/gateway/settings.ts";
@@ -30,10 +31,10 @@ export type { ResponseFields } from "./src/http/fields.ts";
 export { type ByteBudget, SharedBudget } from "./src/http2/byte-budget.ts";
 export { Http2Connection, type RequestAcceptor } from "./src/http2/connection.ts";
 export type { ConnectionOwner } from "./src/http2/connection-state.ts";
-export type { EngineCounters } from "./src/http2/counters.ts";
 export { FrameSplitter } from "./src/http2/frame-splitter.ts";
 export { DEFAULT_HTTP2_LIMITS, type Http2Limits } from "./src/http2/limits.ts";
 export { clientOf, FORWARDED_FOR, type Peer } from "./src/http2/peer.ts";
+export type { EngineCounters } from "./src/http2/shared.ts";
 export { Http2Shared } from "./src/http2/shared.ts";
 export { Later, type Receiver } from "./src/later.ts";
 export { isPieceSource, joinMessage, messageSize, ownedMessage } from "./src/messages.ts";

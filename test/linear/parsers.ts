@@ -403,6 +403,7 @@ export const LEFT_OUT: Readonly<Record<string, string>> = {
   "packages/member/src/identity/login-limits.ts": "an address of the socket",
   "packages/metrics/node/": "/proc",
   "packages/host/src/random.ts": "names of streams in the source",
+  "packages/host/node/issue-certificates.ts": "certificates that are made here",
   "packages/host/node/lock.ts": "a file of the operator's directory",
   "packages/host/node/machine.ts": "/proc and /sys",
   "packages/host/node/names.ts": "names that the resolver has made",

@@ -43,7 +43,10 @@ export function newMember(
     dataDir,
     walDir,
     storeDir: `${dataDir}/member/store`,
-    self: members.find((member) => member.name === name)!,
+    self: defined(
+      members.find((member) => member.name === name),
+      "the new member",
+    ),
     cluster: { members, position: { index: members.length, term: TERM, confState } },
   };
 }

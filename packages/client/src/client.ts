@@ -484,7 +484,8 @@ export class Client implements KvCaller, AsyncDisposable {
     }
   }
 
-  async #send<T>(
+  /** Throws TypeError for a wrong parameter. */
+  #send<T>(
     method: UnaryMethod<T>,
     request: object,
     repeatable: boolean,
@@ -513,7 +514,7 @@ export class Client implements KvCaller, AsyncDisposable {
     options: CallOptions,
     only: Link | undefined,
   ): Promise<T> {
-    await this.login(options);
+    if (this.#token === undefined) await this.login(options);
     const token = this.#token;
     try {
       return decoded(method, await this.#failover.call({ ...plan, metadata: { token } }, only));

@@ -163,7 +163,10 @@ export class FileSource<T> {
 }
 
 function isEqual(some: FileContents, others: FileContents): boolean {
-  return [...some].every(([path, bytes]) => Buffer.compare(bytes, others.get(path)!) === 0);
+  return [...some].every(([path, bytes]) => {
+    const other = others.get(path);
+    return other !== undefined && Buffer.compare(bytes, other) === 0;
+  });
 }
 
 /** The files' contents. Of several that cannot be read the first is named, each time. */

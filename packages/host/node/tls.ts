@@ -268,10 +268,11 @@ export function refuseCertificate(
   const hosts = options.allowedHostnames ?? [];
   if (hosts.length > 0 && !hosts.some((host) => isValidFor(certificate, host)))
     return "client certificate authentication failed";
-  if (options.revokedSerials === undefined) return undefined;
+  const { revokedSerials } = options;
+  if (revokedSerials === undefined) return undefined;
   const serial = linksOf(certificate)
     .map((link) => plainSerial(link.serialNumber))
-    .find((one) => options.revokedSerials!.has(one));
+    .find((one) => revokedSerials.has(one));
   return serial === undefined
     ? undefined
     : `transport: certificate serial ${serial.toLowerCase()} revoked`;

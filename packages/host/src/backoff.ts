@@ -31,10 +31,10 @@ export class Backoff {
   /** The length of the next pause. */
   nextMs(): number {
     const { quickMs, firstMs, mostMs } = this.#options;
+    const isQuick = quickMs !== undefined && this.#failures === 0;
     const doublings = quickMs === undefined ? this.#failures : this.#failures - 1;
     // A shift of 2 ** 30 is beyond every bound.
-    const longestMs =
-      doublings < 0 ? quickMs! : Math.min(mostMs, firstMs * 2 ** Math.min(30, doublings));
+    const longestMs = isQuick ? quickMs : Math.min(mostMs, firstMs * 2 ** Math.min(30, doublings));
     this.#failures++;
     return this.#random === undefined ? longestMs : longestMs * (0.5 + this.#random.unit() / 2);
   }

@@ -12,7 +12,7 @@
  * started on it.
  */
 import { type Disk, type KeyspaceOpener, type Logger, parentOf } from "@quorate/host";
-import { CodedError, etcdserverpb, idToHex, raftpb, type walpb } from "@quorate/proto";
+import { CodedError, defined, etcdserverpb, idToHex, raftpb, type walpb } from "@quorate/proto";
 import { bootstrapEntries } from "@quorate/raft";
 import {
   checkLevelFiles,
@@ -206,7 +206,8 @@ async function newCluster(config: MemberConfig, deps: BootstrapDeps): Promise<re
 }
 
 function idOf(config: MemberConfig, members: readonly Member[]): bigint {
-  return members.find((member) => member.name === config.name)!.id;
+  const own = members.find((member) => member.name === config.name);
+  return defined(own, "this member").id;
 }
 
 function join(config: MemberConfig, deps: BootstrapDeps): Promise<Joining> {
@@ -468,7 +469,7 @@ function checkTogether(
   entries: readonly raftpb.Entry[],
 ): void {
   const applied = store.position.index;
-  const last = entries.length > 0 ? entries[entries.length - 1].index : mark.index;
+  const last = entries.at(-1)?.index ?? mark.index;
   const advice =
     "remove this member from the cluster, move its data directory away and add it again; if no other member has the data, restore a backup";
   if (applied < mark.index) {

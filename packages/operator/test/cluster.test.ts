@@ -104,6 +104,19 @@ test("while a member joins, no other one is replaced, and none added for one tha
   assert.deepEqual(world.cloud.violations, []);
 });
 
+test("no member is added while another one is not ready", async () => {
+  const world = await worldOf({ size: 3 }, 3);
+  world.cloud.badImage = "quorate:1";
+  for (const other of world.kube.all("Pod").slice(1))
+    world.kube.put({ ...other, spec: { containers: [{ image: "well" }] } });
+  await world.until("one is ill", () => world.condition("Ready") !== "True AsWanted");
+  await world.change({ spec: { size: 5 } });
+  for (let i = 0; i < 30; i++) await world.second();
+  assert.equal(world.cloud.membership, "db-0 db-1 db-2");
+  world.cloud.badImage = "";
+  await world.settled(5);
+});
+
 test("a member that stays away is replaced after a time, and not before", async () => {
   const world = await worldOf({ size: 3, replaceAfterSeconds: 100 }, 3);
   world.cloud.badImage = "quorate:1";

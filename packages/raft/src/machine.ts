@@ -359,7 +359,7 @@ export class Machine {
         this.#passOn(message);
         return;
       case MsgReadIndexResp:
-        if (message.entries.length === 1)
+        if (message.entries.length === 1 && message.entries[0] !== undefined)
           replica.readStates.push({ context: message.entries[0].data, index: message.index });
         return;
       case MsgTimeoutNow:

@@ -76,7 +76,8 @@ export class ReadOnly {
 
   /** True if a read waits for a round that was not started. */
   get roundDue(): boolean {
-    return this.#waiting.length > 0 && this.#waiting[this.#waiting.length - 1].round > this.#round;
+    const last = this.#waiting.at(-1);
+    return last !== undefined && last.round > this.#round;
   }
 
   /** True if a read waits for any round. */
@@ -91,7 +92,10 @@ export class ReadOnly {
   /** Takes out the reads whose round is confirmed. */
   takeConfirmed(round: number): ConfirmedRead[] {
     let count = 0;
-    while (count < this.#waiting.length && this.#waiting[count].round <= round) count++;
+    for (const read of this.#waiting) {
+      if (read.round > round) break;
+      count++;
+    }
     return count === 0 ? [] : this.#waiting.splice(0, count);
   }
 }
@@ -106,7 +110,7 @@ export function encodeRound(round: number, tick: number): Uint8Array {
 
 /** True if the uint64 at offset is below 2^53. */
 function isSafe(context: Uint8Array, offset: number): boolean {
-  return context[offset] === 0 && context[offset + 1] < 0x20;
+  return context[offset] === 0 && (context[offset + 1] ?? 0) < 0x20;
 }
 
 /** The round and tick in a heartbeat response; undefined if it has none. */

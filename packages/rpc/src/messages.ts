@@ -75,7 +75,7 @@ export class MessageAssembler {
     const chunks = this.#chunks;
     if (chunks.sizeBytes < PREFIX_BYTES) return undefined;
     const head = chunks.peek(PREFIX_BYTES);
-    const flag = head[0];
+    const flag = head[0] ?? 0;
     const size = readU32BE(head, 1);
     if (flag > 1)
       throw new StatusError(GrpcCode.Internal, `grpc: received unexpected payload format ${flag}`);

@@ -5,7 +5,7 @@ import { concat, fromLatin1 } from "@quorate/proto";
 import { Indexing } from "../src/hpack/hpack.ts";
 import { TokenBucket } from "../src/http2/connection-state.ts";
 import { ErrorCode, Flag, FrameType, PREFACE, Setting } from "../src/http2/constants.ts";
-import type { EngineCounters } from "../src/http2/counters.ts";
+import type { EngineCounters } from "../src/http2/shared.ts";
 import {
   data,
   fieldsOf,

@@ -75,10 +75,10 @@ export async function main(): Promise<void> {
     const supervisor = supervisorOf(process.env, { clock: nodeClock, logger });
     const stop = (signal: string) => {
       logger.info("received signal; shutting down", { signal });
-      if (stopping || serving === undefined) end(stopping ? 1 : 0);
+      if (stopping || serving === undefined) return end(stopping ? 1 : 0);
       stopping = true;
       supervisor.stopping();
-      serving!.stop().then(
+      serving.stop().then(
         () => end(0),
         (error) => {
           logger.error("the member did not stop in order", describe(error));

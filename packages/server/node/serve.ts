@@ -23,11 +23,10 @@ import type { RunningAudit } from "./audit/index.ts";
 import { callObserver, metricsServer } from "./client-port.ts";
 import { httpSide } from "./http-endpoints.ts";
 import { memberDeps } from "./member-deps.ts";
-import { reloadMetrics } from "./reload-metrics.ts";
 import { acquire, type ProcessDeps, type Resources } from "./resources.ts";
 import { type ClientPort, clientPort } from "./served-port.ts";
 import { settingMetrics } from "./setting-metrics.ts";
-import { tlsMetrics } from "./tls-metrics.ts";
+import { reloadMetrics, tlsMetrics } from "./tls-metrics.ts";
 import type { Tracing } from "./tracing/index.ts";
 
 /**

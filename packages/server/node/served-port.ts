@@ -9,7 +9,7 @@ import { machineLimits } from "@quorate/host/node";
 import type { MetricRegistry } from "@quorate/metrics";
 import { type EngineServer, engineMetrics } from "@quorate/rpc/node";
 import type { ServerConfig } from "../src/config/index.ts";
-import { type ClientHttpOptions, clientHttp } from "./client-http.ts";
+import { type ClientHttpOptions, clientHttp, type GatewayReport } from "./client-http.ts";
 import {
   clientAddresses,
   clientServer,
@@ -18,7 +18,6 @@ import {
   type Served,
 } from "./client-port.ts";
 import type { FrontProgram } from "./front-worker.ts";
-import { gatewayMetrics } from "./gateway-metrics.ts";
 import { type PortReport, pastOf, sumOf } from "./port-report.ts";
 import type { ProcessDeps, Resources } from "./resources.ts";
 
@@ -56,7 +55,7 @@ export interface ClientPort {
 }
 
 /** The threads of a configuration: 0 for none. */
-export function frontThreadsOf({ frontendThreads }: Pick<ServerConfig, "frontendThreads">): number {
+function frontThreadsOf({ frontendThreads }: Pick<ServerConfig, "frontendThreads">): number {
   return frontendThreads === "auto" ? autoThreads(availableParallelism()) : frontendThreads;
 }
 
@@ -214,4 +213,26 @@ function frontMetrics(registry: MetricRegistry, threads: FrontThreads): void {
     "Connections that were closed because no front-end thread took them.",
     () => threads.refusedSockets,
   );
+}
+
+type Row = readonly [name: string, help: string, key: keyof GatewayReport];
+
+const PREFIX = "quorate_gateway_";
+const COUNTERS: readonly Row[] = [
+  ["malformed_total", "Bodies that were not the JSON of their message.", "malformed"],
+  ["too_large_total", "Requests that were refused for their size.", "tooLarge"],
+  ["held_bytes_refusals_total", "Requests refused for want of memory.", "heldBytesRefusals"],
+  ["unrouted_total", "Requests for paths or methods that do not exist.", "unrouted"],
+];
+const GAUGES: readonly Row[] = [
+  ["calls", "Calls of the JSON gateway that run.", "calls"],
+  ["waiting_calls", "Calls that wait for others to end.", "waitingCalls"],
+  ["websockets", "WebSockets of the JSON gateway that are open.", "webSockets"],
+];
+
+/** Registers the metrics of a gateway and its WebSockets, read at each scrape. */
+function gatewayMetrics(registry: MetricRegistry, report: () => GatewayReport): void {
+  for (const [name, help, key] of COUNTERS)
+    registry.readCounter(PREFIX + name, help, () => report()[key]);
+  for (const [name, help, key] of GAUGES) registry.gauge(PREFIX + name, help, () => report()[key]);
 }

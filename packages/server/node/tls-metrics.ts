@@ -1,6 +1,7 @@
 /**
- * When certificates, authorities and revocation lists of this member end: so that an operator is
- * warned before connections are refused.
+ * When certificates, authorities and revocation lists of this member end, so that an operator is
+ * warned before connections are refused; and how files about security do that are read again while
+ * the member runs.
  */
 import { type TlsOptions, type TlsSource, tlsExpiries } from "@quorate/host/node";
 import type { MetricRegistry } from "@quorate/metrics";
@@ -12,7 +13,7 @@ import type { MetricRegistry } from "@quorate/metrics";
 type CountedSource = TlsSource & { readonly reloads?: number; readonly failedReloads?: number };
 
 /** What a member has of TLS; undefined for a port that talks plainly. */
-export interface TlsPorts {
+interface TlsPorts {
   readonly client: CountedSource | undefined;
   readonly peer: CountedSource | undefined;
 }
@@ -75,4 +76,36 @@ export function tlsMetrics(registry: MetricRegistry, { client, peer }: TlsPorts)
       set(lists, port, options.crlNextUpdateMs);
     }
   });
+}
+
+/** What follows its files: TLS of a port, keys of tokens. */
+interface ReloadedFiles {
+  readonly failedReloads: number;
+  /** True while the files cannot be used, so that those from before are in force. */
+  readonly isStale: boolean;
+}
+
+/** Declares the metrics. @param sources by the label that they have; undefined: not in use */
+export function reloadMetrics(
+  registry: MetricRegistry,
+  sources: Readonly<Record<string, ReloadedFiles | undefined>>,
+): void {
+  const failures = registry.counters(
+    "quorate_security_reload_failures_total",
+    "How often changed files about security could not be used; those from before stay in force.",
+    ["source"],
+  );
+  const stale = registry.gauges(
+    "quorate_security_reload_stale",
+    "1 while files about security cannot be used and those from before are in force, else 0.",
+    ["source"],
+  );
+  for (const [name, source] of Object.entries(sources)) {
+    if (source === undefined) continue;
+    const [failed, gauge] = [failures.with(name), stale.with(name)];
+    registry.onScrape(() => {
+      failed.value = source.failedReloads;
+      gauge.value = source.isStale ? 1 : 0;
+    });
+  }
 }

@@ -134,7 +134,7 @@ export class ClientNetwork implements Exchanges {
             }
             if (this.#breaks()) scheduler.after(this.latencyMs(), broken);
             const context = contextOf(path, credential, false);
-            const ask = async () => services.unary.get(path)!(bytes, context);
+            const ask = async () => defined(services.unary.get(path), path)(bytes, context);
             ask().then(
               (answer) => back({ bytes: ownedMessage(answer) }),
               (error: Error) => back({ error: error.message }),

@@ -113,7 +113,8 @@ class ByteReader {
       this.#waiting.push(next.value);
       this.#waitingBytes += next.value.length;
     }
-    const all = this.#waiting.length === 1 ? this.#waiting[0] : concat(this.#waiting);
+    const [first, ...others] = this.#waiting;
+    const all = first !== undefined && others.length === 0 ? first : concat(this.#waiting);
     this.#waiting = [all.subarray(sizeBytes)];
     this.#waitingBytes -= sizeBytes;
     this.offset += sizeBytes;

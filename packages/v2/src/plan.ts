@@ -142,7 +142,7 @@ export class Planner {
     this.#refuseRoot(path);
     if (found.kind === "dir") throw this.#error("NotFile", pathText(path));
     const before = found.kind === "file" ? found.node : undefined;
-    const value = isRefresh ? before!.value : request.value;
+    const value = isRefresh && before !== undefined ? before.value : request.value;
     const node = newNode({ isDir, action: "set", value, isRefresh }, expiry);
     const { compare, success } =
       found.kind === "missing"

@@ -9,6 +9,7 @@
  */
 import type { Clock, HttpExchange } from "@quorate/host";
 import {
+  defined,
   Event,
   Event_EventType,
   fromLatin1,
@@ -151,7 +152,10 @@ export class Wait {
     let revision = 0;
     for (const bytes of events) {
       const { type, kv } = Event.decode(bytes);
-      const change = { isDeleted: type === Event_EventType.DELETE, kv: KeyValue.decode(kv!) };
+      const change = {
+        isDeleted: type === Event_EventType.DELETE,
+        kv: KeyValue.decode(defined(kv, "the key of an event")),
+      };
       revision = change.kv.modRevision;
       this.#hold(revision, change);
     }
@@ -193,7 +197,7 @@ export class Wait {
     const revisions = [...this.#held.keys()].filter((one) => one <= revision);
     for (const one of revisions.sort((a, b) => a - b)) {
       if (this.#isOver) return;
-      const changes = this.#held.get(one)!;
+      const changes = defined(this.#held.get(one), "the changes of a revision");
       this.#held.delete(one);
       const event = eventOf(this.#deps.mvcc(), changes, this.#request, this.#deps.clock.wallMs());
       if (event === undefined) continue;

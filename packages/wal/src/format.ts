@@ -74,8 +74,9 @@ export function parseIndexedName(
   if (!name.endsWith(suffix)) return undefined;
   const match = /^([0-9a-f]{16})-([0-9a-f]{16})$/.exec(name.slice(0, -suffix.length));
   if (!match) return undefined;
-  const first = Number.parseInt(match[1], 16);
-  const second = Number.parseInt(match[2], 16);
+  const [, sequence = "", index = ""] = match;
+  const first = Number.parseInt(sequence, 16);
+  const second = Number.parseInt(index, 16);
   return Number.isSafeInteger(first) && Number.isSafeInteger(second) ? [first, second] : undefined;
 }
 

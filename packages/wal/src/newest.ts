@@ -158,7 +158,7 @@ class HeldContent {
   #drop(): boolean {
     const commit = this.#hardState?.commit ?? 0;
     const marks = this.#snapshots;
-    while (this.#nextMark < marks.length && marks[this.#nextMark].index <= commit) this.#nextMark++;
+    while ((marks[this.#nextMark]?.index ?? Number.POSITIVE_INFINITY) <= commit) this.#nextMark++;
     const mark = marks[this.#nextMark - 1];
     if (mark === undefined || mark.index <= this.#fromIndex) return true;
     const count = mark.index - this.#fromIndex;

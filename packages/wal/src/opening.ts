@@ -3,7 +3,7 @@
  * repaired after a crash. The caller holds the log's lock.
  */
 import { type Disk, type DiskFile, type Logger, parentOf } from "@quorate/host";
-import { walpb } from "@quorate/proto";
+import { defined, walpb } from "@quorate/proto";
 import { FrameEncoder } from "./encoder.ts";
 import { WalError } from "./errors.ts";
 import { RecordType, type SegmentName, segmentName, segmentsAmong } from "./format.ts";
@@ -97,7 +97,8 @@ export function reopenLog(
     from === "newest" ? replayNewest(disk, dir) : { ...replay(disk, dir, from), from };
   const { end } = replayed;
   const segments = segmentsAmong(disk.list(dir));
-  const tail = disk.open(`${dir}/${segments[segments.length - 1].name}`, "write");
+  const last = defined(segments.at(-1), "a segment of the log");
+  const tail = disk.open(`${dir}/${last.name}`, "write");
   try {
     if (end.tornBytes > 0) {
       // Zeros the torn bytes: they must never be taken for a record after new ones.

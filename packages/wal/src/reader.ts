@@ -55,7 +55,7 @@ export function* readWal(disk: Disk, dir: string, from?: number): Generator<WalR
       ? all.findLastIndex((_, i) => i === 0 || hasGapBefore(all, i))
       : segmentFor(all, from);
   if (first < 0)
-    throw new WalError("NotFound", dir, `the log starts at entry ${all[0].index}, after ${from}`);
+    throw new WalError("NotFound", dir, `the log starts at entry ${all[0]?.index}, after ${from}`);
   const segments = all.slice(first);
   const log = new LogReader(disk, dir);
   for (const [i, segment] of segments.entries()) {
@@ -64,7 +64,7 @@ export function* readWal(disk: Disk, dir: string, from?: number): Generator<WalR
         dir,
         segment.name,
         0,
-        `segment ${segments[i - 1].sequence + 1} is missing before it`,
+        `segment ${(segments[i - 1]?.sequence ?? 0) + 1} is missing before it`,
       );
     }
     yield* log.segment(segment, i === segments.length - 1);
@@ -73,7 +73,8 @@ export function* readWal(disk: Disk, dir: string, from?: number): Generator<WalR
 }
 
 function hasGapBefore(segments: readonly SegmentName[], i: number): boolean {
-  return segments[i].sequence !== segments[i - 1].sequence + 1;
+  const [before, after] = [segments[i - 1], segments[i]];
+  return before === undefined || after?.sequence !== before.sequence + 1;
 }
 
 /** The state that continues from segment to segment. */

@@ -90,7 +90,7 @@ function laterMark(
 ): { readonly at: number; readonly durableBytes: number } | undefined {
   for (let at = from + WORD_BYTES; at + WORD_BYTES + MARK_BYTES < to; at += WORD_BYTES) {
     // The first byte excludes most positions: a frame with a mark has a record of 18 to 22 bytes.
-    const length = file.view(at, 1)[0];
+    const length = file.view(at, 1)[0] ?? 0;
     if (length < MARK_BYTES + 6 || length > MARK_BYTES + 10) continue;
     const frame = readFrame(file, at);
     if ("kind" in frame || frame.type !== RecordType.Crc) continue;

@@ -23,7 +23,7 @@ import {
   type Logger,
   silentLogger,
 } from "@quorate/host";
-import { raftpb, walpb } from "@quorate/proto";
+import { defined, raftpb, walpb } from "@quorate/proto";
 import { FrameEncoder } from "./encoder.ts";
 import { WalError } from "./errors.ts";
 import { RecordType, type SegmentName, segmentFor, segmentName } from "./format.ts";
@@ -396,7 +396,7 @@ export class Wal {
       this.#syncs.now(old);
 
       const segment = segmentName(
-        this.#segments[this.#segments.length - 1].sequence + 1,
+        defined(this.#segments.at(-1), "the segment that is written").sequence + 1,
         this.#rules.lastIndex + 1,
       );
       const path = `${this.#dir}/${segment.name}`;

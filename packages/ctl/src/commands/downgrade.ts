@@ -1,7 +1,7 @@
-import type { Command, Invocation } from "@quorate/cli";
-import { badArguments } from "@quorate/cli";
+import { badArguments, type Command, type Invocation } from "@quorate/cli";
+import { DowngradeResponse } from "@quorate/proto";
 import { printAnswer } from "../connect/one-call.ts";
-import { downgradeForm } from "../printers/downgrade-form.ts";
+import { type Form, headerJson, present } from "../printers/form.ts";
 
 type Action = "validate" | "enable" | "cancel";
 
@@ -42,3 +42,12 @@ export const downgradeCommand: Command = {
   short: "Commands about downgrades to an earlier version",
   commands: [cancelCommand, enableCommand, validateCommand],
 };
+
+/** @param action what was asked for */
+function downgradeForm(action: string): Form<DowngradeResponse> {
+  return {
+    simple: ({ version }) => `Downgrade ${action} success, cluster version ${version}\n`,
+    json: ({ header, version }) => ({ header: headerJson(header), version: present(version) }),
+    protobuf: (answer) => DowngradeResponse.encode(answer),
+  };
+}

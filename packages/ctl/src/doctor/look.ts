@@ -145,7 +145,10 @@ function viewOf(
     status: found?.status,
     failure: found === undefined ? "it has published no client URL" : found.failure,
     metrics,
-    clock: found?.scrape === undefined ? undefined : clockOf(found.scrape, metrics!),
+    clock:
+      found?.scrape === undefined || metrics === undefined
+        ? undefined
+        : clockOf(found.scrape, metrics),
     certificate: found?.certificate,
     peerCertificate,
   };

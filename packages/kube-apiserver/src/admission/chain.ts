@@ -14,16 +14,15 @@ export interface AdmissionPlugin {
 }
 
 export function admissionChain(plugins: readonly AdmissionPlugin[]): Admission {
-  const mutating = plugins.filter(({ mutate }) => mutate !== undefined);
-  const validating = plugins.filter(({ validate }) => validate !== undefined);
   return {
     async mutate(attributes) {
       let { object } = attributes;
-      for (const plugin of mutating) object = await plugin.mutate!({ ...attributes, object });
+      for (const plugin of plugins)
+        if (plugin.mutate !== undefined) object = await plugin.mutate({ ...attributes, object });
       return object;
     },
     async validate(attributes) {
-      for (const plugin of validating) await plugin.validate!(attributes);
+      for (const plugin of plugins) await plugin.validate?.(attributes);
     },
   };
 }

@@ -180,12 +180,11 @@ function reviewVersionErrors(versions: readonly string[], field: string): FieldE
 
 function clientConfigErrors(config: WebhookClientConfig, field: string): FieldError[] {
   const { url, service } = config;
-  const hasUrl = url !== undefined && url !== null;
   const hasService = service !== undefined && service !== null;
-  if (hasUrl === hasService) {
-    return [required(field, "exactly one of url or service is required")];
-  }
-  return hasUrl ? urlErrors(url, `${field}.url`) : serviceErrors(service!, `${field}.service`);
+  if (url === undefined || url === null) {
+    if (hasService) return serviceErrors(service, `${field}.service`);
+  } else if (!hasService) return urlErrors(url, `${field}.url`);
+  return [required(field, "exactly one of url or service is required")];
 }
 
 function conditionErrors(

@@ -270,9 +270,9 @@ function without(typed: Typed, set: FieldSet): KubeObject {
 }
 
 function conflictsOf(sets: ReadonlyMap<string, FieldSet>): ConflictsError {
-  const managers = [...sets.keys()].sort(compareText);
+  const managers = [...sets].sort(([a], [b]) => compareText(a, b));
   return new ConflictsError(
-    managers.flatMap((manager) => pathsOf(sets.get(manager)!).map((path) => ({ manager, path }))),
+    managers.flatMap(([manager, set]) => pathsOf(set).map((path) => ({ manager, path }))),
   );
 }
 

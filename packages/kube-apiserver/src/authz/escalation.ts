@@ -70,7 +70,7 @@ function coversAll(owner: Texts, wanted: Texts): boolean {
 
 function coversResource(owner: Texts, wanted: Texts): boolean {
   if (coversAll(owner, wanted)) return true;
-  return wanted!.every((path) => {
+  return (wanted ?? []).every((path) => {
     if (owner?.includes(path)) return true;
     const slash = path.indexOf("/");
     return slash !== -1 && (owner?.includes(`*${path.slice(slash)}`) ?? false);

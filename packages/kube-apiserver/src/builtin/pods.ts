@@ -2,7 +2,6 @@
 
 import type { KubeObject } from "@quorate/kube-storage";
 import { AGE, ageSince, nameColumn, tableOf, textColumn } from "@quorate/kube-storage";
-import { defined } from "@quorate/proto";
 import { type Condition, type Container, fieldOf, hasCondition } from "./workload-fields.ts";
 
 interface ContainerState {
@@ -87,8 +86,8 @@ function containerReason(
   let failure = "";
   let running = false;
   for (const { state = {}, ready } of statuses.toReversed()) {
-    if ((state.waiting?.reason ?? "") !== "")
-      reason = defined(state.waiting, "the waiting").reason!;
+    const waiting = state.waiting?.reason ?? "";
+    if (waiting !== "") reason = waiting;
     else if (state.terminated !== undefined) {
       reason = terminationText(state.terminated);
       if ((state.terminated.exitCode ?? 0) !== 0) failure = reason;

@@ -67,8 +67,9 @@ export class RoleAggregation {
 
   async #process(name: string): Promise<boolean> {
     const role = this.#roles.get(name);
-    const rules = role === undefined ? undefined : this.#rulesFor(role);
-    if (rules === undefined || semanticEqual(rules, rulesOf(role!))) return true;
+    if (role === undefined) return true;
+    const rules = this.#rulesFor(role);
+    if (rules === undefined || semanticEqual(rules, rulesOf(role))) return true;
     try {
       await this.#client.update(CLUSTER_ROLES, "", name, (present) =>
         aggregationSelectors(present) === undefined ? undefined : { ...present, rules },

@@ -1,7 +1,7 @@
 /** POST: creates an object, or a subresource of a named one (apiserver: handlers/create.go). */
 
 import type { KubeObject, ValidateObject, WriteOptions } from "@quorate/kube-storage";
-import { inNamespace, withoutSystemFields } from "@quorate/kube-storage";
+import { inNamespace, storageWith, withoutSystemFields } from "@quorate/kube-storage";
 import { readObject } from "./read-body.ts";
 import {
   admissionAttributes,
@@ -68,6 +68,8 @@ function stored(
   options: WriteOptions,
 ): Promise<KubeObject> {
   const { storage } = resource;
-  if (resource.subresource === "") return storage.create!(ctx, object, validate, options);
-  return storage.createNamed!(ctx, target.name, object, validate, options);
+  if (resource.subresource === "")
+    return storageWith(storage, "create").create(ctx, object, validate, options);
+  const named = storageWith(storage, "createNamed");
+  return named.createNamed(ctx, target.name, object, validate, options);
 }

@@ -1,7 +1,7 @@
 /** DELETE of one object and of a collection (apiserver: handlers/delete.go). */
 
 import type { Status, ValidateObject } from "@quorate/kube-storage";
-import { badRequest, metaProtobuf } from "@quorate/kube-storage";
+import { badRequest, metaProtobuf, storageWith } from "@quorate/kube-storage";
 import { listRequestOf } from "./list-options.ts";
 import { bodyEncoding } from "./negotiation.ts";
 import { parseText } from "./read-body.ts";
@@ -14,7 +14,7 @@ export async function deleteOne(given: ResourceCall, deps: HandlerDeps): Promise
   const { call, target, resource, ctx, form } = given;
   const { name } = target;
   const parsed = await readOptions(given, deps);
-  const { result, deletedNow } = await resource.storage.delete!(
+  const { result, deletedNow } = await storageWith(resource.storage, "delete").delete(
     ctx,
     name,
     validateDelete(given, deps, parsed),
@@ -35,7 +35,8 @@ export async function deleteCollection(given: ResourceCall, deps: HandlerDeps): 
   const selected = listRequestOf(query, resource.kind, "", isWatch, deps.selectors);
   const parsed = await readOptions(given, deps);
   const validate = validateDelete(given, deps, parsed);
-  const list = await resource.storage.deleteCollection!(ctx, validate, parsed.options, selected);
+  const storage = storageWith(resource.storage, "deleteCollection");
+  const list = await storage.deleteCollection(ctx, validate, parsed.options, selected);
   await sendList(call, deps, resource, form, list);
 }
 

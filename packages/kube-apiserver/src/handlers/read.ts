@@ -1,5 +1,5 @@
 /** GET of one object and of a collection (apiserver: handlers/get.go). */
-import { badRequest } from "@quorate/kube-storage";
+import { badRequest, storageWith } from "@quorate/kube-storage";
 import { listRequestOf } from "./list-options.ts";
 import type { HandlerDeps, ResourceCall } from "./resource-call.ts";
 import { sendList } from "./send-list.ts";
@@ -11,7 +11,8 @@ export async function get(given: ResourceCall, deps: HandlerDeps): Promise<void>
   if (call.query.flag("export") === true)
     throw badRequest("the export parameter, deprecated since v1.14, is no longer supported");
   const resourceVersion = call.query.first("resourceVersion");
-  const stored = await resource.storage.get!(ctx, target.name, { resourceVersion });
+  const storage = storageWith(resource.storage, "get");
+  const stored = await storage.get(ctx, target.name, { resourceVersion });
   await sendObject(call, deps, resource, form, 200, {
     object: () => stored.object(),
     json: () => stored.json(),
@@ -24,5 +25,6 @@ export async function listOrWatch(given: ResourceCall, deps: HandlerDeps): Promi
   const isWatch = target.verb === "watch";
   const options = listRequestOf(call.query, resource.kind, target.name, isWatch, deps.selectors);
   if (isWatch) return serveWatch(given, deps, options);
-  await sendList(call, deps, resource, form, await resource.storage.list!(ctx, options));
+  const list = await storageWith(resource.storage, "list").list(ctx, options);
+  await sendList(call, deps, resource, form, list);
 }

@@ -92,9 +92,10 @@ function transformed(
       `you requested PartialObjectMetadataList, but the requested object is not a list (${one.kind})`,
     );
   const include = includeObjectOf(call.query.first("includeObject"));
-  const row = tableRow(one, resource.table!, target, include, clock.wallMs());
+  const table = defined(resource.table, "the table");
+  const row = tableRow(one, table, target, include, clock.wallMs());
   const { resourceVersion } = one.metadata;
-  const columns = defined(resource.table, "the table").columns;
+  const { columns } = table;
   const metadata = resourceVersion ? { resourceVersion } : {};
   return kubeObjectOf(tableOf(target, metadata, columns, [row]));
 }

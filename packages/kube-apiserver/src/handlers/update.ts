@@ -8,7 +8,7 @@ import type {
   ValidateUpdate,
   WriteOptions,
 } from "@quorate/kube-storage";
-import { inNamespace } from "@quorate/kube-storage";
+import { inNamespace, storageWith } from "@quorate/kube-storage";
 import { forbiddenError } from "../authn/forbidden.ts";
 import { readObject } from "./read-body.ts";
 import {
@@ -57,7 +57,7 @@ export async function sendUpdated(
   options: ParsedWriteOptions,
 ): Promise<void> {
   const { call, target, resource, ctx, form } = given;
-  const { object, created } = await resource.storage.update!(
+  const { object, created } = await storageWith(resource.storage, "update").update(
     ctx,
     target.name,
     updated,

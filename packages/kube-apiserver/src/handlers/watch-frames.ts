@@ -13,7 +13,7 @@ import type {
   WatchEventType,
 } from "@quorate/kube-storage";
 import { kubeObjectOf } from "@quorate/kube-storage";
-import { fromUtf8, putVarint, varintSize } from "@quorate/proto";
+import { defined, fromUtf8, putVarint, varintSize } from "@quorate/proto";
 import type { MediaTarget, Negotiated } from "./negotiation.ts";
 import { type IncludeObject, partialMetadata, tableOf, tableRow } from "./negotiation.ts";
 import { envelopeOf } from "./send-object.ts";
@@ -118,7 +118,7 @@ function transformOf(
 ): Transform | undefined {
   if (target === undefined) return undefined;
   if (target.kind !== "Table") return (object) => partialMetadata(object, target);
-  const table = resource.table!;
+  const table = defined(resource.table, "the table");
   // Only the first event has the columns.
   let columns: typeof table.columns | null = table.columns;
   return (object, isBookmark) => {

@@ -14,7 +14,7 @@ import type {
   WatchEvent,
   WatchListener,
 } from "@quorate/kube-storage";
-import { notAcceptable } from "@quorate/kube-storage";
+import { notAcceptable, storageWith } from "@quorate/kube-storage";
 import { includeObjectOf } from "./negotiation.ts";
 import { apiErrorOf, type HandlerDeps, type ResourceCall } from "./resource-call.ts";
 import { type FrameEncoder, frameEncoder } from "./watch-frames.ts";
@@ -43,7 +43,8 @@ export async function serveWatch(
   const release = deps.watches.open(call, resource, () => served.end(undefined));
   try {
     const timeoutSeconds = timeoutMs / 1000;
-    const watch = await resource.storage.watch!(ctx, { ...options, timeoutSeconds });
+    const storage = storageWith(resource.storage, "watch");
+    const watch = await storage.watch(ctx, { ...options, timeoutSeconds });
     await served.run(watch, timeoutMs);
   } finally {
     release();

@@ -16,7 +16,7 @@ import type {
   ServedResources,
   WriteOptions,
 } from "@quorate/kube-storage";
-import { ApiError, notFound, resourceName } from "@quorate/kube-storage";
+import { ApiError, notFound, resourceName, storageWith } from "@quorate/kube-storage";
 import type { Admission, AdmissionAttributes } from "../admission/admission.ts";
 import { listOptions } from "./informer.ts";
 import { systemContext } from "./system-context.ts";
@@ -67,10 +67,10 @@ export class LocalClient {
 
   /** Undefined where there is no such object. Rejects with ApiError. */
   async get(ref: ResourceRef, namespace: string, name: string): Promise<KubeObject | undefined> {
-    const { storage } = this.#find(ref);
+    const storage = storageWith(this.#find(ref).storage, "get");
     try {
       const options = { resourceVersion: "" };
-      return (await storage.get!(this.#context(namespace), name, options)).object();
+      return (await storage.get(this.#context(namespace), name, options)).object();
     } catch (error) {
       if (isNotFound(error)) return undefined;
       throw error;
@@ -79,15 +79,15 @@ export class LocalClient {
 
   /** One page, read from the cache where it is fresh. */
   list(ref: ResourceRef, namespace: string, limit: number, continueToken = ""): Promise<RestList> {
-    const { storage } = this.#find(ref);
-    return storage.list!(this.#context(namespace), listOptions({ limit, continueToken }));
+    const storage = storageWith(this.#find(ref).storage, "list");
+    return storage.list(this.#context(namespace), listOptions({ limit, continueToken }));
   }
 
   async create(ref: ResourceRef, namespace: string, object: KubeObject): Promise<KubeObject> {
     const resource = this.#find(ref);
     const attributes = this.#attributes(resource, "CREATE", namespace, object.metadata.name ?? "");
     const mutated = await this.#admission.mutate({ ...attributes, object });
-    return resource.storage.create!(
+    return storageWith(resource.storage, "create").create(
       this.#context(namespace),
       mutated ?? object,
       (it) => this.#admission.validate({ ...attributes, object: it }),
@@ -112,7 +112,7 @@ export class LocalClient {
       return (await this.#admission.mutate({ ...attributes, object, oldObject: old })) ?? object;
     };
     try {
-      const { object } = await resource.storage.update!(
+      const { object } = await storageWith(resource.storage, "update").update(
         this.#context(namespace),
         name,
         { preconditions, make },
@@ -136,7 +136,7 @@ export class LocalClient {
     options: Partial<RestDeleteOptions> = {},
   ): Promise<void> {
     const resource = this.#find(ref);
-    await resource.storage.delete!(
+    await storageWith(resource.storage, "delete").delete(
       this.#context(namespace),
       name,
       (old) => this.#admitDeletion(resource, namespace, old),
@@ -147,7 +147,7 @@ export class LocalClient {
   /** Deletes all objects of a namespace; those with finalizers stay for now. */
   async deleteCollection(ref: ResourceRef, namespace: string): Promise<void> {
     const resource = this.#find(ref);
-    await resource.storage.deleteCollection!(
+    await storageWith(resource.storage, "deleteCollection").deleteCollection(
       this.#context(namespace),
       (old) => this.#admitDeletion(resource, namespace, old),
       { dryRun: false, propagationPolicy: "Background" },

@@ -3,8 +3,10 @@
  * suggested levels): each level has seats of its own; requests that find none wait in a queue per
  * user, and the queues are served in turn. A full queue refuses with 429 and Retry-After.
  */
+
 import type { Clock } from "@quorate/host";
 import type { UserInfo } from "@quorate/kube-storage";
+import { defined } from "@quorate/proto";
 import { overloaded } from "../handlers/statuses.ts";
 import type { Target } from "../handlers/target.ts";
 
@@ -69,7 +71,7 @@ class Level {
     }
     const [user, queue] = first;
     this.queues.delete(user);
-    const next = queue.shift()!;
+    const next = defined(queue.shift(), "a request of the user");
     // The user's other requests go behind those of other users.
     if (queue.length > 0) this.queues.set(user, queue);
     next.seat();

@@ -151,3 +151,12 @@ export interface TableConvertor {
 export type RestStorage = Partial<
   Getter & Lister & Watcher & Creater & NamedCreater & Updater & GracefulDeleter & CollectionDeleter
 >;
+
+/** The storage of a route whose verb needs `method`: a route is there only for what it has. */
+export function storageWith<K extends keyof RestStorage>(
+  storage: RestStorage,
+  method: K,
+): RestStorage & Required<Pick<RestStorage, K>> {
+  if (storage[method] === undefined) throw new TypeError(`the storage has no ${method}`);
+  return storage as RestStorage & Required<Pick<RestStorage, K>>;
+}

@@ -119,6 +119,7 @@ export class Applier {
     let nowMs = startMs;
     while (this.canRun) {
       const entry = this.#queue[this.#next];
+      if (entry === undefined) break;
       const doneMs = this.#advance(entry, startMs, nowMs);
       if (doneMs === undefined) {
         this.#parts.faults("between-apply-slices");

@@ -3,7 +3,7 @@
  * member, under the URLs it advertises?
  */
 import { quoteText } from "@quorate/proto";
-import { contradiction } from "./contradiction.ts";
+import { contradiction } from "./errors.ts";
 import type { MemberConfig } from "./member-config.ts";
 import { initialClusterText, type MemberUrl, sameUrl, urlsText } from "./url.ts";
 
@@ -55,10 +55,9 @@ async function samePlaces(
     y.every((url) => x.some((other) => sameUrl(url, other)));
   if (matches(a, b)) return true;
   if (resolveHost === undefined) return false;
-  const [x, y] = await Promise.all(
-    [a, b].map((urls) => Promise.all(urls.map((url) => resolved(url, resolveHost)))),
-  );
-  return matches(x, y);
+  const resolve = (urls: readonly MemberUrl[]): Promise<MemberUrl[]> =>
+    Promise.all(urls.map((url) => resolved(url, resolveHost)));
+  return matches(...(await Promise.all([resolve(a), resolve(b)])));
 }
 
 /**

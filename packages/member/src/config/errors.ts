@@ -1,4 +1,6 @@
+/** Errors of settings: of one that is wrong, and of several that are wrong together. */
 import { CodedError } from "@quorate/proto";
+import { ValueError } from "./values.ts";
 
 /** Why a configuration was refused. */
 export type ConfigErrorCode = "BadFlag" | "BadValue" | "BadFile" | "Contradiction" | "NotAvailable";
@@ -18,5 +20,24 @@ export class ConfigError extends CodedError<ConfigErrorCode> {
   ) {
     super("ConfigError", code, message);
     this.exitCode = exitCode;
+  }
+}
+
+/** Throws a ConfigError of code Contradiction. */
+export function contradiction(message: string): never {
+  throw new ConfigError("Contradiction", message);
+}
+
+/** Runs `check`; a ValueError of it becomes a ConfigError whose text begins with `where`. */
+export function checked(
+  where: string,
+  code: "BadValue" | "Contradiction",
+  check: () => void,
+): void {
+  try {
+    check();
+  } catch (error) {
+    if (!(error instanceof ValueError)) throw error;
+    throw new ConfigError(code, `${where}${error.message}`);
   }
 }

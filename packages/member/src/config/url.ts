@@ -43,11 +43,9 @@ export function parseUrl(input: string): MemberUrl {
     throw new ValueError(
       `URL scheme must be http, https, unix, or unixs: ${text || "the URL is empty (a comma too many?)"}`,
     );
-  const scheme = shape[1].toLowerCase();
-  const authority = shape[2] ?? "";
-  const path = shape[3];
-  const rest = shape[4] ?? "";
-  const normalised = scheme + text.slice(shape[1].length);
+  const [, written = "", authority = "", path = "", rest = ""] = shape;
+  const scheme = written.toLowerCase();
+  const normalised = scheme + text.slice(written.length);
   if (scheme === "unix" || scheme === "unixs") {
     // "unix://host:port" names a socket file in the working directory, "unix:///a/b" one by its
     // path.
@@ -77,7 +75,7 @@ export function parseUrl(input: string): MemberUrl {
   if (rest !== "") throw new ValueError(`URL must not contain a query or fragment: ${text}`);
   const port = Number(pair[3]);
   if (port > 65535) throw new ValueError(`URL port must be at most 65535: ${text}`);
-  return { scheme, host: pair[1] ?? pair[2], port, path: "", text: normalised };
+  return { scheme, host: pair[1] ?? pair[2] ?? "", port, path: "", text: normalised };
 }
 
 /**
@@ -150,8 +148,9 @@ function canonicalIpv6(host: string): string | undefined {
   const halves = address.split("::");
   if (halves.length > 2) return undefined;
   const groups = halves.map((half) => (half === "" ? [] : half.split(":")));
+  const [head = [], end = []] = groups;
   // A dotted quad may stand for the last two groups.
-  const tail = groups.at(-1)!;
+  const tail = groups.length === 1 ? head : end;
   const last = tail.at(-1);
   if (last !== undefined && last.includes(".")) {
     if (!IPV4.test(last)) return undefined;
@@ -161,9 +160,7 @@ function canonicalIpv6(host: string): string | undefined {
   const count = groups.reduce((sum, half) => sum + half.length, 0);
   if (halves.length === 1 ? count !== 8 : count > 7) return undefined;
   const filled =
-    halves.length === 1
-      ? groups[0]
-      : [...groups[0], ...Array<string>(8 - count).fill("0"), ...groups[1]];
+    halves.length === 1 ? head : [...head, ...Array<string>(8 - count).fill("0"), ...end];
   if (!filled.every((group) => /^[0-9a-fA-F]{1,4}$/.test(group))) return undefined;
   return (
     filled.map((group) => Number.parseInt(group, 16).toString(16)).join(":") +
@@ -203,4 +200,18 @@ export function checkHostUrls(urls: readonly MemberUrl[]): void {
     if (url.scheme === "unix" || url.scheme === "unixs") continue;
     if (url.host === "") throw new ValueError(`unexpected empty host (${url.text})`);
   }
+}
+
+const UNSPECIFIED = /^(?:0\.0\.0\.0|[0:]+)$/;
+const LOOPBACK = /^(?:127\.|0*(?::0*)*:0*1$)/;
+
+/**
+ * The first address among the advertised peer URLs that other members can reach: not a name, a
+ * loopback address or an unspecified one. Undefined if there is none. Source: etcd,
+ * server/embed/config.go (InferLocalAddr).
+ */
+export function inferLocalAddress(advertised: readonly MemberUrl[]): string | undefined {
+  return advertised.find(
+    ({ host }) => isIpAddress(host) && !UNSPECIFIED.test(host) && !LOOPBACK.test(host),
+  )?.host;
 }

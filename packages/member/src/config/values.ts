@@ -36,7 +36,7 @@ export function parseInteger(text: string, min: number, max: number, unit?: stri
     );
   const match = INTEGER.exec(text);
   if (match === null || (match[1] !== "" && min >= 0)) throw failure();
-  const [, sign, hex, binary, octal, decimal] = match;
+  const [, sign, hex, binary, octal, decimal = ""] = match;
   const digits = (hex ?? binary ?? octal ?? decimal).replaceAll("_", "");
   const magnitude = Number.parseInt(
     digits,

@@ -5,6 +5,7 @@
 import {
   AuthService,
   ClusterService,
+  defined,
   ElectionService,
   KVService,
   LeaseService,
@@ -40,7 +41,8 @@ type Methods = { readonly [name: string]: { readonly path: string } };
 type Rows<M extends Methods> = { readonly [K in keyof M]: Row };
 
 function rows<M extends Methods>(service: { readonly methods: M }, table: Rows<M>) {
-  return Object.entries(service.methods).map(([name, { path }]) => [path, table[name]] as const);
+  const methods = Object.entries(service.methods);
+  return methods.map(([name, { path }]) => [path, defined(table[name], name)] as const);
 }
 
 /** The rows by path. */

@@ -45,7 +45,8 @@ export class TokenEnds {
   }
 
   #wait(): void {
-    const leftMs = this.#earliestMs! - this.#clock.wallMs();
+    if (this.#earliestMs === undefined) return;
+    const leftMs = this.#earliestMs - this.#clock.wallMs();
     const waitMs = Math.min(Math.max(leftMs, MIN_RECHECK_MS), MAX_WAIT_MS);
     this.#timer = this.#clock.after(waitMs, () => {
       if (!this.hasEnded(this.#earliestMs)) return this.#wait();

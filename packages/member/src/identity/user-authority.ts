@@ -358,9 +358,9 @@ function listedKeys(keys: readonly Uint8Array[], stepKeys: number): AttachedKeys
   return {
     isEmpty: keys.length === 0,
     *areCovered(permissions, access) {
-      for (let at = 0; at < keys.length; at++) {
+      for (const [at, key] of keys.entries()) {
         if (at % stepKeys === stepKeys - 1) yield;
-        if (!permissions.coversKey(access, toLatin1(keys[at]))) return false;
+        if (!permissions.coversKey(access, toLatin1(key))) return false;
       }
       return true;
     },

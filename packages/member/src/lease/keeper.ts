@@ -435,7 +435,7 @@ export class LeaseKeeper implements LeaseObserver {
   /** Revokes a lease when a transaction is applied. */
   #revokeAfter(epoch: Epoch, lease: LeaseTime, before: Uint8Array): void {
     const [result] = this.#deps.proposals.proposeInTerm(epoch.term, "txn", [before]);
-    result.then(
+    result?.then(
       ({ error }) => {
         if (error === undefined) this.#revokeNow(epoch, [lease]);
         else {
@@ -452,19 +452,20 @@ export class LeaseKeeper implements LeaseObserver {
 
   #revokeNow(epoch: Epoch, due: readonly LeaseTime[]): void {
     const requests = due.map(({ id }) => LeaseRevokeRequest.encode({ ID: id }));
-    this.#deps.proposals.proposeInTerm(epoch.term, "leaseRevoke", requests).forEach((result, i) => {
-      result.then(
+    const results = this.#deps.proposals.proposeInTerm(epoch.term, "leaseRevoke", requests);
+    due.forEach((lease, i) => {
+      results[i]?.then(
         ({ error }) => {
           this.#inflightRevokes--;
           if (error === undefined) this.#deps.counters.expired.add();
           else if (error.code !== "LeaseNotFound")
-            this.#revokeAgain(epoch, due[i], REFUSED_RETRY_MS);
+            this.#revokeAgain(epoch, lease, REFUSED_RETRY_MS);
         },
         (error: Error) => {
           this.#inflightRevokes--;
-          if (!this.#revokeAgain(epoch, due[i], REVOKE_RETRY_MS)) return;
+          if (!this.#revokeAgain(epoch, lease, REVOKE_RETRY_MS)) return;
           this.#deps.logger.warn("failed to revoke lease", {
-            "lease-id": idToHex(due[i].id),
+            "lease-id": idToHex(lease.id),
             error: error.message,
           });
         },

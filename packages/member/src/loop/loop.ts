@@ -171,8 +171,9 @@ export class MemberLoop {
 
   /** Has what is committed applied, and confirmed reads answered. */
   #handOn(ready: Ready): void {
-    if (ready.committed.length > 0) {
-      const { index, term } = ready.committed.at(-1)!;
+    const last = ready.committed.at(-1);
+    if (last !== undefined) {
+      const { index, term } = last;
       if (term > this.#newest.term) this.#newest = { index, term };
       this.#parts.applier.push(ready.committed);
       this.#apply();

@@ -166,8 +166,12 @@ export class Proposals {
     if (!turns.areRunning || raft.role !== "leader" || raft.term !== term)
       return refused("LeaderChanged");
     const identity = memberIdentity(store.current.auth);
-    const ids = requests.map(() => requestIds.next());
-    const payloads = requests.map((request, i) => payloadOf(ids[i], identity, kind, request));
+    const ids: bigint[] = [];
+    const payloads = requests.map((request) => {
+      const id = requestIds.next();
+      ids.push(id);
+      return payloadOf(id, identity, kind, request);
+    });
     const answer = raft.propose(payloads);
     turns.wake();
     if (answer !== "accepted") return refused("TooManyRequests");
@@ -230,12 +234,11 @@ export class Proposals {
       }
       let end = start;
       let bytes = 0;
-      for (
-        ;
-        end < queue.length && (end === start || bytes + queue[end].length <= maxBatchBytes);
-        end++
-      )
-        bytes += queue[end].length;
+      for (; end < queue.length; end++) {
+        const size = queue[end]?.length ?? 0;
+        if (end > start && bytes + size > maxBatchBytes) break;
+        bytes += size;
+      }
       const batch = start === 0 && end === queue.length ? queue : queue.slice(start, end);
       if (raft.propose(batch) !== "accepted") {
         this.putBack(queue.slice(start));
@@ -322,8 +325,11 @@ export class Proposals {
   /** Ends the waiters whose time is up. Call it about every tick. */
   expire(timeouts: Timeouts): void {
     const now = this.#parts.clock.monotonicMs();
-    while (this.#successions.length > 0 && this.#successions[0].dueMs <= now)
-      this.#endBefore(this.#successions.shift()!.term, timeouts);
+    for (let next = this.#successions[0]; next !== undefined && next.dueMs <= now; ) {
+      this.#successions.shift();
+      this.#endBefore(next.term, timeouts);
+      next = this.#successions[0];
+    }
     for (const [id, waiter] of this.#waiting) {
       if (waiter.startedMs + this.#options.timeoutMs > now) return;
       if (id === this.#applying) continue;

@@ -53,9 +53,10 @@ export class LastVoter {
 
   /** Entries are added to the log; the first may replace one, and all after it. */
   wrote(entries: readonly raftpb.Entry[]): void {
-    if (entries.length === 0) return;
+    const [first] = entries;
+    if (first === undefined) return;
     if (this.#removals.length > 0)
-      this.#removals = this.#removals.filter((index) => index < entries[0].index);
+      this.#removals = this.#removals.filter((index) => index < first.index);
     for (const entry of entries) if (isRemoval(entry)) this.#removals.push(entry.index);
   }
 

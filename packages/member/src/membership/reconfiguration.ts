@@ -12,6 +12,7 @@
  */
 import { type Clock, LineLimit, type Logger } from "@quorate/host";
 import {
+  defined,
   type ErrorName,
   EtcdError,
   errorNameOf,
@@ -116,7 +117,7 @@ export class Reconfiguration {
     const view = this.#view();
     const voters = view.members.filter((member) => !member.isLearner);
     // Without a voter there would be no cluster: that is refused whatever the flag says.
-    if (voters.length === 1 && voters[0].id === id) throw errorOf("MemberNotEnoughStarted");
+    if (voters.length === 1 && voters[0]?.id === id) throw errorOf("MemberNotEnoughStarted");
     this.#check("remove", id, refuseRemove(view, id));
     await this.#parts.leadership.depose(id);
     await this.#carryOut({ type: raftpb.ConfChangeType.ConfChangeRemoveNode, nodeId: id });
@@ -183,7 +184,10 @@ export class Reconfiguration {
   #checkReady(id: bigint, { progress }: Status): void {
     const learner = progress.find((peer) => peer.id === id);
     if (learner === undefined) throw errorOf("MemberNotFound");
-    const own = progress.find((peer) => peer.id === this.#parts.memberId)!;
+    const own = defined(
+      progress.find((peer) => peer.id === this.#parts.memberId),
+      "the own progress",
+    );
     if (learner.match >= own.match * READY_SHARE) return;
     const { clock, logger } = this.#parts;
     const line = this.#refusals.allow(clock.monotonicMs());

@@ -21,8 +21,8 @@ export function minorVersion(version: string): string | undefined {
  * Both are versions.
  */
 export function compareVersions(a: string, b: string): number {
-  const [majorA, minorA] = a.split(".").map(Number);
-  const [majorB, minorB] = b.split(".").map(Number);
+  const [majorA = 0, minorA = 0] = a.split(".").map(Number);
+  const [majorB = 0, minorB = 0] = b.split(".").map(Number);
   return majorA - majorB || minorA - minorB;
 }
 
@@ -40,6 +40,6 @@ export function versionProblem(version: string): string | undefined {
 
 /** The version that a cluster can be downgraded to: one minor version less. */
 export function downgradeTargetOf(version: string): string {
-  const [major, minor] = version.split(".").map(Number);
+  const [major = 0, minor = 0] = version.split(".").map(Number);
   return `${major}.${minor - 1}.0`;
 }

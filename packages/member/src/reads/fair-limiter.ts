@@ -91,7 +91,8 @@ export class FairLimiter {
   #next(): void {
     for (const [client, own] of this.#waiting) {
       if (!this.#hasSpace(client)) continue;
-      const ticket = own.shift()!;
+      const ticket = own.shift();
+      if (ticket === undefined) continue;
       this.#waitingCount--;
       this.#waiting.delete(client);
       // Behind the others.

@@ -19,12 +19,13 @@ export class FairQueue<T> {
   /** Adds an item. All paths must have one length. */
   push(path: readonly string[], item: T, depth = 0): void {
     this.#size++;
-    if (depth === path.length) {
+    const name = path[depth];
+    if (name === undefined) {
       this.#items.push(item);
       return;
     }
-    let lane = this.#lanes.get(path[depth]);
-    if (lane === undefined) this.#lanes.set(path[depth], (lane = new FairQueue()));
+    let lane = this.#lanes.get(name);
+    if (lane === undefined) this.#lanes.set(name, (lane = new FairQueue()));
     lane.push(path, item, depth + 1);
   }
 

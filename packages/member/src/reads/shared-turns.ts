@@ -48,7 +48,7 @@ export class SharedTurns {
     this.#hasRun = true;
     const slice = this.#turns.begin(SLICE_MS);
     for (let i = 0; i < MAX_SLICE_STEPS && this.#queue.size > 0; i++) {
-      this.#queue.take()!();
+      this.#queue.take()?.();
       if (slice.isOver) break;
     }
     slice.end();

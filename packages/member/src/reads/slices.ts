@@ -226,7 +226,7 @@ export class Slices {
 
   /** Queues the task again when what it waits for has come. */
   #park(task: Task<unknown>): void {
-    void task.io.waitsFor!.then(() => {
+    void task.io.waitsFor?.then(() => {
       if (!task.isDone) this.#enqueue(task);
     });
   }

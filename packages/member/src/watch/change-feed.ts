@@ -17,7 +17,9 @@
  * The store may be exchanged (a snapshot from the leader): detach, then attach; watchers go on
  * where they were.
  */
+
 import type { Clock } from "@quorate/host";
+import { defined } from "@quorate/proto";
 import type { Change, KeyRange, Mvcc } from "@quorate/store";
 import type { Lifetime } from "../loop/lifetime.ts";
 import { EventLists, WatchEvent } from "./event.ts";
@@ -91,7 +93,7 @@ export class ChangeFeed implements StreamFeed {
         if (!watcher.isSynced) continue;
         watcher.isSynced = false;
         watcher.nextRevision = Math.max(watcher.nextRevision, this.#lastRevision + 1);
-        watcher.place!.delete(watcher);
+        watcher.place?.delete(watcher);
         this.#wait(watcher);
       }
     }
@@ -117,7 +119,7 @@ export class ChangeFeed implements StreamFeed {
   // --- Watchers ---
 
   readonly prevKv = (event: WatchEvent): Uint8Array | undefined => {
-    const mvcc = this.#mvcc!;
+    const mvcc = defined(this.#mvcc, "the store that the event is of");
     return event.main - 1 < mvcc.compactRevision
       ? undefined
       : mvcc.recordAt(event.key, event.main - 1);
@@ -131,7 +133,7 @@ export class ChangeFeed implements StreamFeed {
   }
 
   remove(watcher: StreamWatcher): void {
-    watcher.place!.delete(watcher);
+    watcher.place?.delete(watcher);
     watcher.place = undefined;
     watcher.isSynced = false;
     if (--this.#watcherCount > 0) return;
@@ -197,7 +199,8 @@ export class ChangeFeed implements StreamFeed {
     this.#unsettled = [];
     this.#unsettledBytes = 0;
     for (const crowd of crowds) {
-      const events = crowd.queue!;
+      const events = crowd.queue;
+      if (events === undefined) continue;
       crowd.queue = undefined;
       for (const watcher of crowd.watchers) {
         const revision = watcher.stream.offerAll(watcher, events);
@@ -219,14 +222,14 @@ export class ChangeFeed implements StreamFeed {
         if (!watcher.isSynced || !keys.overlaps(watcher.range)) continue;
         watcher.isSynced = false;
         watcher.nextRevision = Math.max(watcher.nextRevision, main);
-        watcher.place!.delete(watcher);
+        watcher.place?.delete(watcher);
         this.#enqueue(watcher);
       }
     }
   }
 
   readonly #park = (watcher: StreamWatcher, revision: number): void => {
-    watcher.place!.delete(watcher);
+    watcher.place?.delete(watcher);
     watcher.isSynced = false;
     watcher.nextRevision = revision;
     watcher.stream.park(watcher);
@@ -279,8 +282,7 @@ export class ChangeFeed implements StreamFeed {
     this.#touched = [];
     const slice = this.#parts.clock.turns.begin();
     let watchers = 0;
-    for (let i = 0; i < touched.length; i++) {
-      const stream = touched[i];
+    for (const [i, stream] of touched.entries()) {
       watchers += Math.max(1, stream.flush(this.#parts.limits.maxWatchersAtOnce));
       if (stream.isTouched) touched.push(stream);
       if (watchers < WATCHERS_BETWEEN_LOOKS) continue;
@@ -413,7 +415,8 @@ export class ChangeFeed implements StreamFeed {
         // What the slice ends with, or is cut within, may go on: it is not sent before it is
         // complete.
         const read = next === undefined ? through : next - 1;
-        pass.openRevision = changes[i - 1].main > read ? changes[i - 1].main : undefined;
+        const latest = changes[i - 1]?.main ?? 0;
+        pass.openRevision = latest > read ? latest : undefined;
         // Not back behind a compaction.
         pass.cursor = Math.max(pass.cursor, read + 1);
         this.#flush();
@@ -437,8 +440,11 @@ export class ChangeFeed implements StreamFeed {
     const slice = this.#parts.clock.turns.begin();
     let work = 0;
     let i = start;
-    while (i < changes.length && work < this.#parts.limits.maxSliceEvents) {
-      work += 1 + pass.offer(new WatchEvent(changes[i++]), this.#park);
+    while (work < this.#parts.limits.maxSliceEvents) {
+      const change = changes[i];
+      if (change === undefined) break;
+      i++;
+      work += 1 + pass.offer(new WatchEvent(change), this.#park);
       if (i % EVENTS_BETWEEN_LOOKS === 0 && slice.isOver) break;
     }
     slice.end();

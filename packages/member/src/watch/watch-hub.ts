@@ -142,7 +142,7 @@ export class WatchHub implements StreamOwner {
   }
 
   #recheckSome(): boolean {
-    if (this.#rechecks!.next().done !== true) return true;
+    if (this.#rechecks?.next().done === false) return true;
     this.#rechecks = undefined;
     this.feed.looksAtEach = false;
     return false;

@@ -1,4 +1,191 @@
-/** HTTP/2 as bytes: its numbers, its frames, and header blocks in their plainest form. */
-export * from "./frames.ts";
-export * from "./numbers.ts";
-export * from "./plain-fields.ts";
+/**
+ * HTTP/2 (RFC 9113) as bytes: its frames, its numbers, and header fields in the plainest form that
+ * HPACK has (RFC 7541 section 6.2.2): each a literal that enters no table, its name spelt out, and
+ * neither part Huffman coded. Members write the head of a stream of messages so; what is written
+ * otherwise is no member's.
+ */
+import { concat, EMPTY, fromLatin1, toLatin1, writeU32BE } from "../wire/bytes.ts";
+
+/** Writes a frame's header at bytes[at], and returns the offset behind it. */
+export function putFrameHeader(
+  bytes: Uint8Array,
+  at: number,
+  length: number,
+  type: number,
+  flags: number,
+  streamId: number,
+): number {
+  bytes[at] = length >>> 16;
+  bytes[at + 1] = length >>> 8;
+  bytes[at + 2] = length;
+  bytes[at + 3] = type;
+  bytes[at + 4] = flags;
+  bytes[at + 5] = streamId >>> 24;
+  bytes[at + 6] = streamId >>> 16;
+  bytes[at + 7] = streamId >>> 8;
+  bytes[at + 8] = streamId;
+  return at + FRAME_HEADER_BYTES;
+}
+
+/** A frame with a copy of its payload. */
+export function frame(
+  type: number,
+  flags: number,
+  streamId: number,
+  payload: Uint8Array = EMPTY,
+): Uint8Array {
+  const bytes = new Uint8Array(FRAME_HEADER_BYTES + payload.length);
+  bytes.set(payload, putFrameHeader(bytes, 0, payload.length, type, flags, streamId));
+  return bytes;
+}
+
+/** SETTINGS: pairs of an id (Setting) and its value. */
+export function settingsFrame(
+  ...settings: readonly (readonly [id: number, value: number])[]
+): Uint8Array {
+  const payload = new Uint8Array(6 * settings.length);
+  for (const [i, [id, value]] of settings.entries()) {
+    payload[6 * i] = id >>> 8;
+    payload[6 * i + 1] = id;
+    writeU32BE(payload, value, 6 * i + 2);
+  }
+  return frame(FrameType.Settings, 0, 0, payload);
+}
+
+/** @param streamId 0 for the connection */
+export function windowUpdateFrame(streamId: number, incrementBytes: number): Uint8Array {
+  return frame(FrameType.WindowUpdate, 0, streamId, words(incrementBytes));
+}
+
+/** 32-bit words, big-endian: the payload of RST_STREAM, and the beginning of GOAWAY. */
+export function words(...values: readonly number[]): Uint8Array {
+  const bytes = new Uint8Array(4 * values.length);
+  for (const [i, value] of values.entries()) writeU32BE(bytes, value, 4 * i);
+  return bytes;
+}
+
+/** Section 6. */
+export const FrameType = {
+  Data: 0,
+  Headers: 1,
+  Priority: 2,
+  RstStream: 3,
+  Settings: 4,
+  PushPromise: 5,
+  Ping: 6,
+  GoAway: 7,
+  WindowUpdate: 8,
+  Continuation: 9,
+} as const;
+
+export const Flag = {
+  /** DATA, HEADERS: the last frame of its kind on the stream. */
+  EndStream: 0x1,
+  /** SETTINGS, PING. */
+  Ack: 0x1,
+  EndHeaders: 0x4,
+  Padded: 0x8,
+  Priority: 0x20,
+} as const;
+
+/** Section 6.5.2. */
+export const Setting = {
+  HeaderTableSize: 1,
+  EnablePush: 2,
+  MaxConcurrentStreams: 3,
+  InitialWindowSize: 4,
+  MaxFrameSize: 5,
+  MaxHeaderListSize: 6,
+} as const;
+
+/** Section 7. */
+export const ErrorCode = {
+  NoError: 0,
+  ProtocolError: 1,
+  InternalError: 2,
+  FlowControlError: 3,
+  SettingsTimeout: 4,
+  StreamClosed: 5,
+  FrameSizeError: 6,
+  RefusedStream: 7,
+  Cancel: 8,
+  CompressionError: 9,
+  ConnectError: 10,
+  EnhanceYourCalm: 11,
+} as const;
+
+/** What a client's connection opens with (section 3.4), one char a byte. */
+export const PREFACE = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/** Length, type, flags and stream of each frame (section 4.1). */
+export const FRAME_HEADER_BYTES = 9;
+
+/**
+ * The longest payload before anyone has allowed more, and the most that we allow: larger frames
+ * only make a connection's calls wait for each other.
+ */
+export const DEFAULT_MAX_FRAME_BYTES = 16_384;
+export const LARGEST_MAX_FRAME_BYTES = 16_777_215;
+
+/** The windows before anyone has said otherwise, and the largest that there are (section 6.9). */
+export const DEFAULT_WINDOW_BYTES = 65_535;
+export const MAX_WINDOW_BYTES = 2 ** 31 - 1;
+
+export const MAX_STREAM_ID = 2 ** 31 - 1;
+
+/** A length that fits the seven bits of its first byte is below this. */
+const PREFIX_MAX = 0x7f;
+/** Bytes of a length after its first one: more than any field here needs. */
+const MAX_LENGTH_BYTES = 3;
+
+/** Fields as an HPACK block. Names are in lower case; characters up to U+00FF. */
+export function encodePlainFields(
+  fields: Iterable<readonly [name: string, value: string]>,
+): Uint8Array {
+  const parts: Uint8Array[] = [];
+  for (const [name, value] of fields)
+    parts.push(Uint8Array.of(0), encodeText(name), encodeText(value));
+  return concat(parts);
+}
+
+function encodeText(text: string): Uint8Array {
+  const bytes = fromLatin1(text);
+  const length = [Math.min(bytes.length, PREFIX_MAX)];
+  if (bytes.length >= PREFIX_MAX) {
+    let rest = bytes.length - PREFIX_MAX;
+    for (; rest >= 0x80; rest >>>= 7) length.push((rest & 0x7f) | 0x80);
+    length.push(rest);
+  }
+  return concat([Uint8Array.from(length), bytes]);
+}
+
+/**
+ * The fields of an HPACK block, or undefined if it is damaged or not in the plain form. Of a name
+ * that comes twice, the last.
+ */
+export function decodePlainFields(block: Uint8Array): Record<string, string> | undefined {
+  const fields: Record<string, string> = {};
+  let at = 0;
+  const text = (): string | undefined => {
+    let length = block[at++];
+    if (length === undefined || length > PREFIX_MAX) return undefined;
+    if (length === PREFIX_MAX) {
+      for (let i = 0, more = true; more; i++) {
+        const byte = block[at++];
+        if (byte === undefined || i === MAX_LENGTH_BYTES) return undefined;
+        length += (byte & 0x7f) << (7 * i);
+        more = byte > 0x7f;
+      }
+    }
+    at += length;
+    return at > block.length ? undefined : toLatin1(block, at - length, at);
+  };
+  while (at < block.length) {
+    if (block[at++] !== 0) return undefined;
+    const name = text();
+    const value = name === undefined ? undefined : text();
+    if (name === undefined || value === undefined) return undefined;
+    fields[name] = value;
+  }
+  return fields;
+}

@@ -1,5 +1,7 @@
 /** The paths of etcd's gateway. */
+
 import { jsonRoutes } from "../gen/json.ts";
+import { defined } from "../invariant.ts";
 import type { HttpRoute } from "./interface.ts";
 import { jsonTypes } from "./types.ts";
 
@@ -15,8 +17,8 @@ export function httpRoutes(): readonly HttpRoute[] {
     httpMethod: "POST",
     path,
     rpc,
-    request: types.get(rpc.requestType.typeName)!,
-    response: types.get(rpc.responseType.typeName)!,
+    request: defined(types.get(rpc.requestType.typeName), rpc.requestType.typeName),
+    response: defined(types.get(rpc.responseType.typeName), rpc.responseType.typeName),
   }));
   return routes;
 }

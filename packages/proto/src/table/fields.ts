@@ -2,7 +2,9 @@
  * The rows of the generated table of messages, read: the one description of a message's fields,
  * for the codecs of cold messages, for the JSON mapping, and for the names in errors.
  */
+
 import { messageFields } from "../gen/messages.ts";
+import { defined } from "../invariant.ts";
 import type { FieldNames } from "../wire/reader.ts";
 
 /** Words before the type of a row. */
@@ -36,13 +38,13 @@ function propertyOf(name: string): string {
 function rowOf(text: string): FieldRow {
   const words = text.split(" ");
   const label = LABELS.find((one) => one === words[0]) ?? "";
-  const [type, name, number, oneof] = label === "" ? words : words.slice(1);
+  const [type = "", name = "", number, oneof] = label === "" ? words : words.slice(1);
   return { label, type, name, property: propertyOf(name), id: Number(number), oneof };
 }
 
 /** The fields of a message type of proto/, in the order of declaration and of their numbers. */
 export function fieldRows(typeName: string): FieldRow[] {
-  return messageFields[typeName].map(rowOf);
+  return defined(messageFields[typeName], typeName).map(rowOf);
 }
 
 /** Whether the table has a message type of this name. */

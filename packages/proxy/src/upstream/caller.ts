@@ -49,16 +49,16 @@ export function callerOf(context: CallContext): Caller {
   const token = context.metadata("token");
   const authorization = context.metadata("authorization");
   const requiresLeader = context.metadata("hasleader") === "true";
-  if (token === undefined && authorization === undefined)
-    return { identity: "", credentials: NONE, requiresLeader };
   // The member takes the first of the two; so does the identity.
-  return token !== undefined
-    ? { identity: `t${token}`, credentials: [{ name: "token", value: token }], requiresLeader }
-    : {
-        identity: `a${authorization}`,
-        credentials: [{ name: "authorization", value: authorization! }],
-        requiresLeader,
-      };
+  if (token !== undefined)
+    return {
+      identity: `t${token}`,
+      credentials: [{ name: "token", value: token }],
+      requiresLeader,
+    };
+  if (authorization === undefined) return { identity: "", credentials: NONE, requiresLeader };
+  const credentials = [{ name: "authorization", value: authorization }];
+  return { identity: `a${authorization}`, credentials, requiresLeader };
 }
 
 /** The metadata by which a member ends a stream when it loses its leader. */

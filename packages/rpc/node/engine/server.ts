@@ -20,7 +20,7 @@ import type { GrpcShared } from "../../src/grpc/shared.ts";
 import { HttpDate } from "../../src/http/context.ts";
 import type { Http1Counters } from "../../src/http1/counters.ts";
 import { Http1Shared } from "../../src/http1/shared.ts";
-import type { EngineCounters } from "../../src/http2/counters.ts";
+import type { EngineCounters } from "../../src/http2/shared.ts";
 import { Http2Shared } from "../../src/http2/shared.ts";
 import { joinMessage } from "../../src/messages.ts";
 import {

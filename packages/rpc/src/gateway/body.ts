@@ -27,8 +27,8 @@ export class CollectedBody {
   take(): Uint8Array {
     const chunks = this.#chunks;
     this.#chunks = [];
-    if (chunks.length === 0) return EMPTY;
-    return chunks.length === 1 ? chunks[0] : concat(chunks);
+    const [first = EMPTY, ...others] = chunks;
+    return others.length === 0 ? first : concat(chunks);
   }
 
   /** Frees the memory of a body that is not wanted any more. */

@@ -9,7 +9,7 @@
  */
 import type { HttpHead } from "@quorate/host";
 import { GrpcCode, toLatin1 } from "@quorate/proto";
-import { decodeBase64 } from "../grpc/base64.ts";
+import { decodeBase64 } from "../grpc/calls.ts";
 import { FORWARDED_FOR } from "../http2/peer.ts";
 import { TIMEOUT_UNITS_MS } from "../messages.ts";
 import type { Status } from "../service.ts";

@@ -42,7 +42,7 @@ export function redirect({ method, query }: HttpHead, path: string): HttpRespons
   const location = encodeURI(path) + (query === "" ? "" : `?${query}`);
   if (method !== "GET" && method !== "HEAD")
     return { status: 307, headers: { location }, body: "" };
-  const shown = location.replace(/[&<>"']/g, (char) => HTML[char]);
+  const shown = location.replace(/[&<>"']/g, (char) => HTML[char] ?? char);
   return {
     status: 307,
     headers: { "content-type": "text/html; charset=utf-8", location },

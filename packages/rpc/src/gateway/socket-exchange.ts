@@ -117,7 +117,8 @@ export class SocketExchange implements HttpExchange {
   }
 
   #sendLine(): boolean {
-    const line = this.#line.length === 1 ? this.#line[0] : concat(this.#line);
+    const [first, ...others] = this.#line;
+    const line = first !== undefined && others.length === 0 ? first : concat(this.#line);
     this.#line = [];
     this.#lineBytes = 0;
     return line.length === 0 || this.#socket.send(line);
@@ -190,7 +191,7 @@ function callOf(head: HttpHead): HttpHead {
  */
 function tokenOf(headers: HttpHead["headers"]): string | undefined {
   const cookie = /(?:^|;)\s*token=([^;]*)/.exec(headers.get("cookie") ?? "");
-  if (cookie !== null) return cookie[1].trim();
+  if (cookie !== null) return cookie[1]?.trim();
   const protocols = headers.get("sec-websocket-protocol");
   return protocols?.startsWith(BEARER) ? protocols.slice(BEARER.length).trim() : undefined;
 }

@@ -1,5 +1,5 @@
 /** Calls by gRPC: what all have in common, unary calls, and streams. */
-import { GrpcCode, readU32BE, toLatin1 } from "@quorate/proto";
+import { alloc, GrpcCode, readU32BE, toLatin1, writeFromBase64 } from "@quorate/proto";
 import type { FieldList } from "../hpack/hpack.ts";
 import type { Http2Connection } from "../http2/connection.ts";
 import { FORWARDED_FOR } from "../http2/peer.ts";
@@ -21,7 +21,6 @@ import {
   type UnaryResponse,
   type UnaryResult,
 } from "../service.ts";
-import { decodeBase64 } from "./base64.ts";
 import { checkCompressed, MAX_COMPRESSED_NOW_BYTES } from "./compression.ts";
 import {
   framedPieces,
@@ -609,4 +608,15 @@ export class StreamingCall extends Call implements StreamCall {
       this.finish(statusOf(error));
     }
   }
+}
+
+/**
+ * The bytes of binary metadata (grpc/grpc, doc/PROTOCOL-HTTP2.md): base64 with or without padding,
+ * and "-_" accepted for "+/", decoded up to the first character that is not base64.
+ */
+export function decodeBase64(text: string): Uint8Array {
+  const end = text.search(/[^A-Za-z0-9+/_-]/);
+  const digits = end < 0 ? text : text.slice(0, end);
+  const bytes = alloc((digits.length * 3) >>> 2);
+  return bytes.subarray(0, writeFromBase64(bytes, digits, 0));
 }

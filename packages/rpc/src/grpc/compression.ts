@@ -158,7 +158,7 @@ export class Inflater {
     while (this.#running < MAX_INFLATING) {
       const queue = this.#queues.shift();
       if (queue === undefined) break;
-      while (queue.jobs.length > 0 && !queue.jobs[0].isWanted()) queue.jobs.shift();
+      while (queue.jobs[0]?.isWanted() === false) queue.jobs.shift();
       const job = queue.jobs[0];
       const dueMs = queue.paidUntilMs - (INFLATE_BURST_BYTES / INFLATE_BYTES_PER_SECOND) * 1000;
       if (job === undefined) queue.isQueued = false;

@@ -56,7 +56,7 @@ function fieldsOf(headers: Readonly<Record<string, string>>): Omit<ResponseField
   for (const given in headers) {
     const name = given.toLowerCase();
     if (CONNECTION_FIELDS.has(name) || !NAME.test(name)) continue;
-    const value = headers[given].replace(UNSAFE, "?");
+    const value = (headers[given] ?? "").replace(UNSAFE, "?");
     if (name === "content-length") {
       contentLength = Number(value);
       continue;

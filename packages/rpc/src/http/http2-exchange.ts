@@ -156,8 +156,10 @@ export class Http2Exchange extends Exchange implements StreamConsumer {
     if (this.#isDelivering) return;
     this.#isDelivering = true;
     let next = 0;
-    while (!this.#isPaused && this.takesBody && next < this.#waiting.length) {
-      const piece = this.#waiting[next++];
+    while (!this.#isPaused && this.takesBody) {
+      const piece = this.#waiting[next];
+      if (piece === undefined) break;
+      next++;
       this.#waitingBytes -= piece.length;
       this.held.give(piece.length);
       this.#connection.credit(this.#stream, piece.length);

@@ -2,7 +2,7 @@
 import type { HttpContext } from "../http/context.ts";
 import type { BufferPool } from "../http2/buffer-pool.ts";
 import type { SharedBudget } from "../http2/byte-budget.ts";
-import type { EngineCounters } from "../http2/counters.ts";
+import type { EngineCounters } from "../http2/shared.ts";
 import { Http1Counters } from "./counters.ts";
 import type { Http1Limits } from "./limits.ts";
 import { KnownHeads } from "./response-head.ts";

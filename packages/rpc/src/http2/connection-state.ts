@@ -5,13 +5,12 @@
  */
 import type { ByteBudget } from "./byte-budget.ts";
 import { ErrorCode } from "./constants.ts";
-import type { EngineCounters } from "./counters.ts";
 import type { HeaderBlock } from "./header-block.ts";
 import type { Http2Limits } from "./limits.ts";
 import { Output, writeGoAway, writeRstStream } from "./output.ts";
 import { clientOf, type Peer } from "./peer.ts";
 import { Sender, type SenderOwner } from "./sender.ts";
-import type { Http2Shared } from "./shared.ts";
+import type { EngineCounters, Http2Shared } from "./shared.ts";
 import { type Http2Stream, StreamTable } from "./stream.ts";
 
 /** The owner of the socket, as its connection sees it. */

@@ -106,9 +106,7 @@ function areShown(accesses: readonly KeyAccess[]): boolean {
 
 function keysText(accesses: readonly KeyAccess[], hashValue: HashValue | undefined): string {
   let text = "[";
-  const count = Math.min(accesses.length, MAX_LISTED_KEYS);
-  for (let i = 0; i < count; i++) {
-    const { op, key, end, value } = accesses[i];
+  for (const [i, { op, key, end, value }] of accesses.slice(0, MAX_LISTED_KEYS).entries()) {
     text += `${i === 0 ? "" : ","}{"op":"${op}",${keyText("key", key)}`;
     if (end.length > 0) text += `,${keyText("end", end)}`;
     if (hashValue !== undefined && value !== undefined)

@@ -95,8 +95,8 @@ export function peekRevision(response: UnaryResponse): [revision: number, UnaryR
  */
 export function revisionAtHand(response: UnaryResponse): number | undefined {
   if (response instanceof Uint8Array) return found(response, headerRevision);
-  if (isPieceSource(response) || response.length === 0) return undefined;
-  return found(response[0], headerRevision);
+  const first = isPieceSource(response) ? undefined : response[0];
+  return first === undefined ? undefined : found(first, headerRevision);
 }
 
 /** The revision in the header of a response; 0 where there is none. */

@@ -82,7 +82,7 @@ export function optionDocs(): OptionDoc[] {
 }
 
 function sentence(text: string): string {
-  return `${text[0].toUpperCase()}${text.slice(1)}.`;
+  return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}.`;
 }
 
 /** The text of --help. */

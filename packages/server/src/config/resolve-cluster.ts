@@ -24,12 +24,11 @@ export function withDefaultHost(
   defaultText: string,
   defaultHost: (() => string | undefined) | undefined,
 ): readonly MemberUrl[] {
-  const isDefaultUrl = advertised.length === 1 && advertised[0].text === defaultText;
+  const [own, ...others] = advertised;
+  const isDefaultUrl = own?.text === defaultText && others.length === 0;
   if (!isDefaultUrl || listen[0]?.host !== "0.0.0.0") return advertised;
   const host = defaultHost?.();
-  return host === undefined
-    ? advertised
-    : [parseUrl(`${advertised[0].scheme}://${host}:${listen[0].port}`)];
+  return host === undefined ? advertised : [parseUrl(`${own.scheme}://${host}:${listen[0].port}`)];
 }
 
 /** Empty where a discovery service or DNS names the members. Throws ConfigError. */

@@ -102,12 +102,13 @@ export function readCommandLine(argv: readonly string[]): CommandLine {
   let version = false;
   let configFile = "";
   for (let i = 0; i < argv.length; i++) {
-    const argument = argv[i];
+    const argument = argv[i] ?? "";
     if (argument.length < 2 || argument[0] !== "-")
       throw new ConfigError("BadFlag", `${quoteText(argument)} is not a valid flag`);
     if (argument === "--") {
-      if (i + 1 < argv.length)
-        throw new ConfigError("BadFlag", `${quoteText(argv[i + 1])} is not a valid flag`);
+      const after = argv[i + 1];
+      if (after !== undefined)
+        throw new ConfigError("BadFlag", `${quoteText(after)} is not a valid flag`);
       break;
     }
     const body = argument.slice(argument[1] === "-" ? 2 : 1);
@@ -123,14 +124,15 @@ export function readCommandLine(argv: readonly string[]): CommandLine {
         `flag provided but not defined: --${name}${near === undefined ? "" : ` (did you mean --${near}?)`}`,
       );
     }
-    let text: string;
+    let text: string | undefined;
     if (equals >= 0) text = body.slice(equals + 1);
     else if (isBoolFlag(name)) text = "true";
-    else if (i + 1 < argv.length) text = argv[++i];
-    else throw new ConfigError("BadFlag", `flag needs an argument: --${name}`);
-    if (name === "version") version = readValue(() => parseBool(text), text, "flag --version");
-    else if (name === "config-file") configFile = text;
-    else flags.push({ name, text });
+    else text = argv[++i];
+    if (text === undefined) throw new ConfigError("BadFlag", `flag needs an argument: --${name}`);
+    const value = text;
+    if (name === "version") version = readValue(() => parseBool(value), value, "flag --version");
+    else if (name === "config-file") configFile = value;
+    else flags.push({ name, text: value });
   }
   return { help: false, version, configFile, flags };
 }

@@ -42,7 +42,7 @@ export function queryValues(query: string, key: string): string[] {
 }
 
 function hasQueryKey(query: string, key: string): boolean {
-  return query.split("&").some((part) => unescapeQuery(part.split("=")[0]) === key);
+  return query.split("&").some((part) => unescapeQuery(part.split("=", 1).join()) === key);
 }
 
 /** Percent and plus decoding; text that is not well formed stays as it is. */

@@ -159,7 +159,7 @@ const TRACEPARENT =
 export function parseTraceparent(text: string): TraceContext | undefined {
   const match = TRACEPARENT.exec(text.trim());
   if (match === null) return undefined;
-  const [, version, high, low, span, flags, rest] = match;
+  const [, version, high, low, span, flags = "", rest] = match;
   // A later version may say more, this one may not; "ff" is none.
   if (version === "ff" || (version === "00" && rest !== undefined)) return undefined;
   const context = {

@@ -5,7 +5,7 @@
  *     exchange -> ExchangeCaller -> ServiceCalls.unary(method, request) -> response
  */
 import type { Clock, HttpHead } from "@quorate/host";
-import { GrpcCode, type MethodDescriptor } from "@quorate/proto";
+import { defined, GrpcCode, type MethodDescriptor } from "@quorate/proto";
 import {
   type CallContext,
   FORWARDED_FOR,
@@ -160,7 +160,7 @@ export class ServiceCalls {
     observer?.started(path);
     observer?.messageReceived(path, bytes.length);
     try {
-      const response = await this.#services.unary.get(path)!(bytes, context);
+      const response = await defined(this.#services.unary.get(path), path)(bytes, context);
       observer?.messageSent(path, messageSize(response));
       observer?.handled(path, GrpcCode.OK, startedMs);
       return responseType.decode(joinMessage(response)) as ResponseOf<M>;
@@ -210,7 +210,7 @@ export class ServiceCalls {
     };
     let listener: StreamListener;
     try {
-      listener = this.#services.stream.get(path)!(streamCall);
+      listener = defined(this.#services.stream.get(path), path)(streamCall);
     } catch (error) {
       over(toStatusError(error).code);
       throw error;

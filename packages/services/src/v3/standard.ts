@@ -2,7 +2,7 @@
  * The services that every gRPC server may have, beside etcd's: health (grpc.health.v1), and
  * reflection, by which tools such as grpcurl learn the others.
  */
-import { fileDescriptors, fromHex } from "@quorate/proto";
+import { defined, fileDescriptors, fromHex } from "@quorate/proto";
 import {
   HealthService,
   ReflectionService,
@@ -34,7 +34,7 @@ export function withStandardServices(table: ServiceTable): StandardServices {
         fileDescriptors.map(fromHex),
         servicesOf([...unary.keys(), ...stream.keys()]),
       );
-      return reflection.methods.stream.get(path)!(call);
+      return defined(reflection.methods.stream.get(path), path)(call);
     };
     stream.set(path, handler);
   }

@@ -267,7 +267,11 @@ export function decodeAnswer(kind: ModelRequest["kind"], bytes: Uint8Array): Ans
 
 /** The answer in a TxnResponse. */
 export function txnAnswer({ header, succeeded, responses }: TxnResponse): Answer {
-  return { revision: header!.revision, succeeded, answers: responses.map(opAnswer) };
+  return {
+    revision: defined(header, "the header").revision,
+    succeeded,
+    answers: responses.map(opAnswer),
+  };
 }
 
 const RESULT_NAMES = ["=", ">", "<", "!="] as const;

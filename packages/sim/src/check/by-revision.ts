@@ -147,8 +147,9 @@ function compacted(
       op.outcome.error.includes("compacted") &&
       op.returnedAt !== undefined
     ) {
+      const { returnedAt, atRevision } = op;
       const cause = compactions.some(
-        (one) => one.calledAt < op.returnedAt! && one.revision > op.atRevision,
+        (one) => one.calledAt < returnedAt && one.revision > atRevision,
       );
       if (!cause) return `HIST-4: no client compacted that:\n  ${words(op)}`;
     }

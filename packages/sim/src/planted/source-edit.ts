@@ -178,8 +178,9 @@ function matchesIn(owner: Node, pattern: Pattern, source: string): Match[] {
     for (let first = 0; first + wanted.length <= nodes.length; first++) {
       const bound = new Map<string, string>();
       const here = nodes.slice(first, first + wanted.length);
-      if (!here.every((node, i) => matches(wanted[i]!, node, source, bound))) continue;
-      found.push({ start: here[0]!.start, end: here.at(-1)!.end, bound });
+      if (!wanted.every((one, i) => matches(one, here[i] as Node, source, bound))) continue;
+      const [begin, end] = [here[0] as Node, here.at(-1) as Node];
+      found.push({ start: begin.start, end: end.end, bound });
     }
   }
   return found;

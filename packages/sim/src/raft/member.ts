@@ -187,7 +187,7 @@ export class SimMember {
     const { applied, confState } = this.disk.backend;
     const index = Math.min(applied, this.raft.appliedIndex) - keep;
     if (index < this.raft.firstIndex) return;
-    const term = this.raft.termOf(index)!;
+    const term = defined(this.raft.termOf(index), "the term of the mark");
     // The configuration of the mark only goes out with snapshots, and those are of the state
     // machine's current state here.
     this.raft.compact(index, confState);
@@ -199,7 +199,7 @@ export class SimMember {
   /** The snapshot that is sent in place of a MsgSnap's mark: the state as it is now. */
   currentSnapshot(): raftpb.Snapshot {
     const { applied, confState } = this.state;
-    const term = this.raft.termOf(applied)!;
+    const term = defined(this.raft.termOf(applied), "the term of what is applied");
     return raftpb.Snapshot.create({ metadata: { index: applied, term, confState } });
   }
 }

@@ -14,7 +14,7 @@
  *   SAFE-7 votes                    a member grants one vote a term, whatever crashes
  *   SAFE-8 durability               only what is durable here is applied here
  */
-import { raftpb, toLatin1 } from "@quorate/proto";
+import { defined, raftpb, toLatin1 } from "@quorate/proto";
 import type { Raft } from "@quorate/raft";
 import { violate } from "../base/violation.ts";
 
@@ -98,9 +98,9 @@ export class RaftSafety {
       before?.role === "leader" && raft.role === "leader" && before.term === raft.term;
     if (leading && last < terms.length - 1)
       violate("SAFE-2", `${raft.id} led and lost ${last + 1} to ${terms.length - 1}`);
-    let previous = raft.termOf(first - 1)!;
+    let previous = termAt(raft, first - 1);
     for (let index = first; index <= last; index++) {
-      const term = raft.termOf(index)!;
+      const term = termAt(raft, index);
       if (terms[index] !== term) {
         if (leading && terms[index] !== undefined)
           violate("SAFE-2", `${raft.id} led and changed ${index}`);
@@ -116,7 +116,7 @@ export class RaftSafety {
         );
       previous = term;
     }
-    terms[first - 1] = raft.termOf(first - 1)!;
+    terms[first - 1] = termAt(raft, first - 1);
     terms.length = last + 1;
     return terms;
   }
@@ -139,7 +139,7 @@ export class RaftSafety {
     const commit = raft.commitIndex;
     if (commit < before) violate("SAFE-5", `${raft.id}: commit fell from ${before} to ${commit}`);
     for (let index = Math.max(before + 1, raft.firstIndex - 1); index <= commit; index++) {
-      const term = raft.termOf(index)!;
+      const term = termAt(raft, index);
       const known = this.#committed[index];
       if (known !== undefined) {
         if (known.term !== term)
@@ -249,4 +249,8 @@ export class RaftSafety {
     if (index < least)
       violate("SAFE-6", `read ${context} gets ${index}, ${least} was known to be committed`);
   }
+}
+
+function termAt(raft: Raft, index: number): number {
+  return defined(raft.termOf(index), "the term of an entry in the log");
 }

@@ -4,7 +4,7 @@
  */
 import { type Random, SeededRandom } from "@quorate/host";
 import { defined, fromLatin1, raftpb } from "@quorate/proto";
-import { bootstrapEntries } from "@quorate/raft";
+import { bootstrapEntries, messageName } from "@quorate/raft";
 import { violate } from "../base/violation.ts";
 import { SimMember, type Surroundings } from "./member.ts";
 import { SimNetwork } from "./network.ts";
@@ -527,7 +527,7 @@ function statusLine(member: SimMember): string {
 
 /** A message in a line. */
 export function describe(message: raftpb.Message): string {
-  const name = Object.entries(raftpb.MessageType).find(([, value]) => value === message.type)![0];
+  const name = messageName(message.type);
   const parts = [`${name} term ${message.term}`];
   if (message.logTerm > 0 || message.index > 0)
     parts.push(`at ${message.index}/${message.logTerm}`);

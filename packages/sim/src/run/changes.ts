@@ -2,7 +2,6 @@
  * How a run's options may be made to differ from those that its seed draws, on the command line:
  * --set name=value and --without fault.
  */
-import { defined } from "@quorate/proto";
 import { FAULT_KINDS, type FaultKind } from "../base/fault-kinds.ts";
 import { type Changes, optionsOf } from "../base/options.ts";
 import { THEMES } from "../base/themes.ts";
@@ -56,7 +55,7 @@ export function commandOf(
   if (bug !== undefined) parts.push(`--bug ${bug}`);
   for (const [name, value] of Object.entries(changes?.set ?? {}))
     parts.push(`--set ${name}=${value}`);
-  if ((changes?.without ?? []).length > 0)
-    parts.push(`--without ${defined(changes!.without, "the without").join(",")}`);
+  const without = changes?.without ?? [];
+  if (without.length > 0) parts.push(`--without ${without.join(",")}`);
   return parts.join(" ");
 }

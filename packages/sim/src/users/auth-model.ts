@@ -6,6 +6,7 @@
 import {
   type AuthRoleGrantPermissionRequest,
   authpb,
+  defined,
   type ErrorName,
   type InternalRaftRequest,
   toBase64,
@@ -197,7 +198,7 @@ export class AuthModel {
    */
   apply(kind: AuthKind, internal: InternalRaftRequest): AuthModel | ErrorName {
     const change = CHANGES[kind] as (state: AuthModel, request: never) => AuthModel | ErrorName;
-    return change(this, decodeAuth(kind, internal[kind]!) as never);
+    return change(this, decodeAuth(kind, defined(internal[kind], kind)) as never);
   }
 
   /** The state with users and roles replaced: one revision on. */

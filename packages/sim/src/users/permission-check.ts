@@ -307,7 +307,7 @@ export class PermissionCheck {
 
   /** AUTH-8. */
   #acknowledged({ path, begin, identity }: CallNote, last: number): void {
-    if (this.#safety.users.hasSuccess(CHANGES.get(path)!, begin.index, last)) return;
+    if (this.#safety.users.hasSuccess(defined(CHANGES.get(path), path), begin.index, last)) return;
     violate(
       "AUTH-8",
       `${nameOf(identity)} has an answer to ${path} of ${begin.node.name}, and no entry from ${begin.index + 1} to ${last} is that`,

@@ -48,10 +48,11 @@ export class SortedNames {
     const keys = this.#keys;
     let low = 0;
     let high = keys.length;
-    if (high > 0 && keys[high - 1] < key) return high;
+    const last = keys.at(-1);
+    if (last !== undefined && last < key) return high;
     while (low < high) {
       const middle = (low + high) >> 1;
-      if (keys[middle] < key) low = middle + 1;
+      if ((keys[middle] ?? "") < key) low = middle + 1;
       else high = middle;
     }
     return low;

@@ -68,7 +68,8 @@ export class PermissionSet {
 
   /** What several roles permit together; it is merged by and by. @param roles each made by `of` */
   static together(roles: readonly PermissionSet[]): PermissionSet {
-    if (roles.length === 1) return roles[0];
+    const [first, ...others] = roles;
+    if (first !== undefined && others.length === 0) return first;
     const lists = (coverages: readonly Coverage[]) =>
       new MergingIntervals(coverages.filter((one) => one instanceof Intervals));
     return new PermissionSet(

@@ -29,7 +29,7 @@
  * server wait with applying. One entry may exceed the bound of a batch.
  */
 import type { Keyspace, KeyspaceRecord, KeyspaceSnapshot, KeyspaceWrite } from "@quorate/host";
-import { fromLatin1, toLatin1 } from "@quorate/proto";
+import { defined, fromLatin1, toLatin1 } from "@quorate/proto";
 import type { TableFiles } from "../level-files/records.ts";
 import { STORE_BOUNDS } from "./bounds.ts";
 import { assert } from "./invariants.ts";
@@ -282,17 +282,21 @@ export class Backend {
 
   /** Like `put`, but staged: reads see it, batches do not contain it. */
   putStaged(bucket: Bucket, key: Uint8Array, value: Uint8Array): void {
-    this.#staged!.set(fullKey(bucket, key), value);
+    this.#open().set(fullKey(bucket, key), value);
   }
 
   /** Stages bulk records. They are not readable before they are on disk. */
   stageBulk(records: BulkRecords): void {
-    this.#staged!.addBulk(records);
+    this.#open().addBulk(records);
+  }
+
+  #open(): ChangeSet {
+    return defined(this.#staged, "the set of staged changes");
   }
 
   /** Moves the staged changes into the batch that is being collected. */
   commitStaged(): void {
-    this.#active.addAll(this.#staged!);
+    this.#active.addAll(this.#open());
     this.#staged = undefined;
   }
 

@@ -46,7 +46,8 @@ export function readStorageVersion(
 ): number {
   const record = get(RECORD);
   if (record === undefined) return 0;
-  const isNumber = record.length === 8 && record[0] === 0 && record[1] < 0x20;
+  const [high, next = 0] = record;
+  const isNumber = record.length === 8 && high === 0 && next < 0x20;
   if (!isNumber) {
     const place = "bucket meta, key quorate_storage_version";
     throw new StoreDamageError(path, place, `${toHex(record)} is not a version`);

@@ -9,7 +9,7 @@
  * of the keyspace: nothing may be in LevelDB's own log alone.
  */
 import { type Disk, DiskError } from "@quorate/host";
-import { toLatin1 } from "@quorate/proto";
+import { defined, toLatin1 } from "@quorate/proto";
 import { BytesDamage } from "./bytes.ts";
 import { type LiveTable, liveTables } from "./manifest.ts";
 import { compareUserKeys, MARK_BYTES, type OpenTable, TableRun } from "./table-run.ts";
@@ -69,12 +69,12 @@ export class TableRecords {
 
   /** The run that has the present record: its key without the mark, and its value. */
   get record(): TableRun {
-    return this.#current!;
+    return defined(this.#current, "the present record");
   }
 
   /** Bytes of the present record's key. */
   get keyLength(): number {
-    return this.#current!.keyLength - MARK_BYTES;
+    return this.record.keyLength - MARK_BYTES;
   }
 
   /** Goes to the next record; false if `refill` has to be called first. @throws BytesDamage */
@@ -93,7 +93,7 @@ export class TableRecords {
       }
       if (this.#next !== undefined && compareRecords(current, this.#next) > 0) {
         this.#choose();
-        current = this.#current!;
+        current = this.record;
       }
       current.isUsed = true;
       const length = current.keyLength - MARK_BYTES;

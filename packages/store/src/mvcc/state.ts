@@ -1,5 +1,5 @@
 /** What the parts of mvcc share: the backend, the index in memory, and where the store stands. */
-import { fromUtf8 } from "@quorate/proto";
+import { defined, fromUtf8 } from "@quorate/proto";
 import { type Backend, Bucket } from "../backend/backend.ts";
 import { STORE_BOUNDS, type StoreBounds } from "../backend/bounds.ts";
 import { StoreDamageError } from "../backend/errors.ts";
@@ -92,7 +92,7 @@ export class MvccState {
    * bucket key
    */
   missing(key: Uint8Array): never {
-    const { main, sub } = decodeRevision(key)!;
+    const { main, sub } = defined(decodeRevision(key), "the revision");
     throw new StoreDamageError(
       this.path,
       `bucket key, revision ${main}.${sub}`,

@@ -222,7 +222,8 @@ export class WriteTxn extends ReadView {
   }
 
   #keep(key: string, sub: number, record: Uint8Array, deleted: boolean): void {
-    const changes = this.#changes!;
+    const changes = this.#changes;
+    if (changes === undefined) return;
     const most = Math.min(MAX_KEPT_CHANGES, KEPT_STEPS * this.state.stepKeys);
     if (this.#isLong && changes.length === most) this.#changes = undefined;
     else changes.push({ main: this.#main, sub, key, record, deleted });

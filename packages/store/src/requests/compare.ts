@@ -2,6 +2,7 @@
 import {
   type Compare,
   compare,
+  defined,
   EMPTY,
   KeyValue,
   Compare_CompareResult as Result,
@@ -100,7 +101,10 @@ function compareFound(
   const kv = record === undefined ? undefined : KeyValue.decode(record);
   switch (one.target) {
     case Target.VALUE:
-      return compare(kv!.value, one.targetUnion?.case === "value" ? one.targetUnion.value : EMPTY);
+      return compare(
+        defined(kv, "the record").value,
+        one.targetUnion?.case === "value" ? one.targetUnion.value : EMPTY,
+      );
     case Target.VERSION:
       return (kv ?? index).version - wantedNumber(one, "version");
     case Target.CREATE:

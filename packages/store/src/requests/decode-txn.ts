@@ -42,7 +42,7 @@ interface Budget {
 }
 
 function countList(reader: Reader, budget: Budget): void {
-  const counts = [0, 0, 0, 0];
+  const counts = new Map<number, number>();
   while (reader.pos < reader.end) {
     const tag = reader.tag();
     const field = tag >>> 3;
@@ -50,7 +50,9 @@ function countList(reader: Reader, budget: Budget): void {
       reader.skip(tag, {});
       continue;
     }
-    if (++counts[field] > budget.maxTxnOps) throw errorOf("TooManyOps");
+    const count = (counts.get(field) ?? 0) + 1;
+    counts.set(field, count);
+    if (count > budget.maxTxnOps) throw errorOf("TooManyOps");
     if (--budget.left < 0) {
       const most = Math.max(MAX_TXN_OPS_IN_ALL, budget.maxTxnOps);
       throw new EtcdError(

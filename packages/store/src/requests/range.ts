@@ -15,6 +15,7 @@
  */
 import {
   compare,
+  defined,
   EMPTY,
   fromLatin1,
   KeyValue,
@@ -324,7 +325,7 @@ function sortValue(
 ): number | Uint8Array {
   switch (sortTarget) {
     case Target.VALUE:
-      return KeyValue.decode(record!).value;
+      return KeyValue.decode(defined(record, "the record")).value;
     case Target.VERSION:
       return record === undefined ? index.version : KeyValue.decode(record).version;
     case Target.CREATE:

@@ -14,6 +14,7 @@
  * before; if an earlier operation deletes it, etcd's members crash. Here that is KeyNotFound.)
  */
 import {
+  defined,
   errorOf,
   type RangeRequest,
   type RangeResponse,
@@ -129,11 +130,11 @@ function operationsOf({ ops, nested }: Plan): number {
 type Effects = { readonly keys: KeyRange; readonly puts: boolean }[];
 
 function* check(view: ReadView, leases: LeaseBook, plan: Plan, effects: Effects): Steps<void> {
-  let nested = 0;
+  const nested = plan.nested.values();
   for (const op of plan.ops) {
     yield;
     if (op.request?.case === "requestTxn")
-      yield* check(view, leases, plan.nested[nested++], effects);
+      yield* check(view, leases, defined(nested.next().value, "the plan of a txn"), effects);
     else checkOp(view, leases, op, effects);
   }
 }
@@ -190,7 +191,7 @@ function* readOnly(view: ReadView, plan: Plan, answered: boolean): Steps<TxnResp
 /** Runs the operations. The response of a nested transaction has an empty header, as in etcd. */
 function* run(txn: WriteTxn, plan: Plan, answered: boolean): Steps<TxnResponse> {
   const responses: ResponseOp[] = [];
-  let nested = 0;
+  const nested = plan.nested.values();
   for (const op of plan.ops) {
     yield;
     const { request } = op;
@@ -204,8 +205,9 @@ function* run(txn: WriteTxn, plan: Plan, answered: boolean): Steps<TxnResponse> 
         },
       });
     } else if (request?.case === "requestTxn") {
+      const inner = defined(nested.next().value, "the plan of a txn");
       responses.push({
-        response: { case: "responseTxn", value: yield* run(txn, plan.nested[nested++], answered) },
+        response: { case: "responseTxn", value: yield* run(txn, inner, answered) },
       });
     } else responses.push(runShortOp(txn, op, answered));
   }

@@ -13,33 +13,38 @@ import { convertDynamic } from "./types.ts";
  * fail. A caller that has to know whether an expression is valid awaits `load` first.
  */
 export class MatchConditionCompiler {
-  #engine: CelEngine | undefined;
-  #environment: CelEnvironment | undefined;
+  #cel: { readonly engine: CelEngine; readonly environment: CelEnvironment } | undefined;
 
   async load(): Promise<void> {
-    this.#engine ??= await loadCel();
-    this.#environment ??= this.#engine.base
-      .clone()
-      .registerVariable("object", "dyn")
-      .registerVariable("oldObject", "dyn")
-      .registerVariable("request", "dyn");
+    const engine = await loadCel();
+    this.#cel ??= {
+      engine,
+      environment: engine.base
+        .clone()
+        .registerVariable("object", "dyn")
+        .registerVariable("oldObject", "dyn")
+        .registerVariable("request", "dyn"),
+    };
   }
 
   readonly compile: ConditionCompiler = (expression) => {
-    if (this.#engine !== undefined) return this.#compiled(expression);
+    if (this.#cel !== undefined) return this.#compiled(expression, this.#cel);
     void this.load();
     let made: ReturnType<ConditionCompiler> | undefined;
     return (variables) => {
-      if (this.#engine === undefined) throw new Error("expressions are being loaded");
-      made ??= this.#compiled(expression);
+      if (this.#cel === undefined) throw new Error("expressions are being loaded");
+      made ??= this.#compiled(expression, this.#cel);
       if (typeof made !== "function") throw new Error(made.error);
       return made(variables);
     };
   };
 
-  #compiled(expression: string): CompiledCondition | { readonly error: string } {
+  #compiled(
+    expression: string,
+    { engine, environment }: { readonly engine: CelEngine; readonly environment: CelEnvironment },
+  ): CompiledCondition | { readonly error: string } {
     try {
-      const program = compile(expression, "bool", this.#environment!, this.#engine!);
+      const program = compile(expression, "bool", environment, engine);
       return ({ object, oldObject, request }) => {
         const values = {
           object: celValueOf(object),

@@ -162,9 +162,7 @@ function presentLaxity(old: StoredSpec, crd: Crd, patterns: Patterns | undefined
     openApiSchema:
       old.validation?.openAPIV3Schema !== undefined ||
       (old.versions ?? []).every((version) => version.schema?.openAPIV3Schema !== undefined),
-    validTypes: !some(
-      (schema) => (schema.type ?? "") !== "" && !SCHEMA_TYPES.includes(schema.type!),
-    ),
+    validTypes: !some(({ type = "" }) => type !== "" && !SCHEMA_TYPES.includes(type)),
     structural: !schemas.some(
       (schema) =>
         unsupportedPart(schema) !== undefined || structuralErrors(schema, "", patterns).length > 0,

@@ -1,1 +1,0 @@
-export { GrpcCode } from "@quorate/proto";
