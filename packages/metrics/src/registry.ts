@@ -43,7 +43,7 @@ export class Histogram {
   observe(value: number): void {
     const { bounds } = this;
     let bucket = 0;
-    while (bucket < bounds.length && value > bounds[bucket]) bucket++;
+    while (bucket < bounds.length && value > bounds[bucket]!) bucket++;
     this.counts[bucket] = (this.counts[bucket] ?? 0) + 1;
     this.sum += value;
     this.count++;

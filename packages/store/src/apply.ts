@@ -111,11 +111,12 @@ export function applyRequest(
   if (identity.roles !== undefined) context.state.auth.noteTokenRoles();
   // Each entry comes through here: no iterators, and no function for what needs no permission.
   for (let i = 0; i < REQUEST_RECORDS.length; i++) {
-    const kind = REQUEST_RECORDS[i][0];
+    const one = REQUEST_RECORDS[i]!;
+    const kind = one[0];
     const bytes = carried[kind];
     if (bytes === undefined) continue;
     try {
-      const outcome = applyOne(context, i, bytes, identity, requestId);
+      const outcome = applyOne(context, one, bytes, identity, requestId);
       if (isSteps(outcome)) return finish(requestId, kind, data, outcome);
       return succeeded(requestId, kind, outcome);
     } catch (error) {
@@ -132,17 +133,17 @@ export function applyRequest(
   );
 }
 
-/** Applies the request that the bytes hold. @param place of its kind in REQUEST_RECORDS */
+/** Applies the request that the bytes hold. @param one its kind and record */
 function applyOne(
   context: ApplyContext,
-  place: number,
+  one: (typeof REQUEST_RECORDS)[number],
   bytes: Uint8Array,
   identity: AuthIdentity,
   requestId: bigint,
 ): unknown {
   const { state, callers } = context;
-  const kind = REQUEST_RECORDS[place][0];
-  const record = REQUEST_RECORDS[place][1];
+  const kind = one[0];
+  const record = one[1];
   const request = admitted(context, record, bytes);
   if (!state.auth.isEnabled) return record.apply(state, request, callers.applies(requestId));
   return permitted(state, identity, kind, request, () =>
