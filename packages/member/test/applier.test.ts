@@ -118,6 +118,7 @@ test("a slice takes entries in order until its time is used up", () => {
   state.isFlushDue = true;
   assert.equal(applier.run(clock.monotonicMs()), 11, "what was applied is not applied again");
   assert.deepEqual([state.flushes, state.keeper, state.slices.at(-1)], [1, 2, [11, 18]]);
+  assert.equal(state.spent.at(-1), 4, "of this slice alone");
   assert.equal(applier.canRun, false);
 });
 
@@ -336,7 +337,11 @@ test("batches are written at intervals, two at a time, where there is anything t
   await clock.advanceAsync(100);
   assert.equal(writes.length, 3);
   assert.deepEqual(new Set(state.points), new Set(["before-backend-flush", "after-backend-flush"]));
+  writes[2].resolve();
+  await clock.settle();
   flusher.stop();
+  await clock.advanceAsync(1000);
+  assert.equal(writes.length, 3);
   writes[1].reject(new Error("disk"));
   await clock.advanceAsync(1000);
   assert.equal(writes.length, 3);

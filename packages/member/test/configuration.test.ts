@@ -98,13 +98,17 @@ test("changes are logged under etcd's messages and fields", () => {
 test("an entry that is applied once more records the configuration as of itself", () => {
   const { configuration } = configurationOf(new Map());
   const recorded: bigint[][] = [];
+  const changed: boolean[] = [];
   let confState = raftpb.ConfState.create({ voters: [1n] });
   const store = {
     get position() {
       return { confState };
     },
-    membership: { refusal: () => undefined },
-    applyConfChange(_entry: raftpb.Entry, _change: unknown, next: raftpb.ConfState) {
+    membership: {
+      refusal: ({ nodeId }: raftpb.ConfChange) => (nodeId === 9n ? "MemberExist" : undefined),
+    },
+    applyConfChange(_entry: raftpb.Entry, change: unknown, next: raftpb.ConfState) {
+      changed.push(change !== undefined);
       confState = next;
       recorded.push(next.voters);
     },
@@ -119,11 +123,15 @@ test("an entry that is applied once more records the configuration as of itself"
   replay(ConfChangeAddNode, 2n);
   replay(ConfChangeAddNode, 3n);
   replay(ConfChangeRemoveNode, 2n);
+  // The membership refuses this one.
+  replay(ConfChangeAddNode, 9n);
   assert.deepEqual(recorded, [
     [1n, 2n],
     [1n, 2n, 3n],
     [1n, 3n],
+    [1n, 3n],
   ]);
+  assert.deepEqual(changed, [true, true, true, false]);
 });
 
 const memberOf = (id: bigint, url = `http://m${id}`): Member => ({
@@ -186,7 +194,10 @@ function world(remotes: readonly Member[] = []) {
         assert.equal(links.has(id), false);
         set(id, urls);
       },
-      updatePeer: set,
+      updatePeer: (id: bigint, urls: readonly string[]) => {
+        assert.equal(links.has(id), true);
+        set(id, urls);
+      },
       removePeer: (id: bigint) => links.delete(id),
     },
     logger: silentLogger,

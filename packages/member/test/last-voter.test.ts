@@ -69,7 +69,8 @@ test("what the log holds at the start may be a removal, where there are few vote
   const last = new LastVoter(5, 8);
   assert.equal(last.mustSave(5, 5, 2), false);
   assert.equal(last.mustSave(6, 5, 2), true);
-  assert.equal(last.mustSave(6, 5, 5), false);
+  assert.equal(last.mustSave(6, 5, 3), true);
+  assert.equal(last.mustSave(6, 5, 4), false);
   last.saved(8);
   assert.equal(last.mustSave(9, 8, 2), false);
 });

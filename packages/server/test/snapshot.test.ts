@@ -5,7 +5,8 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { test } from "node:test";
-import { MaintenanceService, SnapshotResponse } from "@quorate/proto";
+import type { Caller } from "@quorate/member";
+import { errorOf, MaintenanceService, SnapshotResponse } from "@quorate/proto";
 import { joinMessage, LOCAL_CALL, type StreamCall, type StreamListener } from "@quorate/rpc";
 import {
   MAX_CLIENT_SNAPSHOTS,
@@ -80,6 +81,7 @@ test("messages of 32 KiB count down, and the checksum of all comes last", async 
   assert.ok(
     call.sent.every(({ blob, version }) => blob.length <= 32 * 1024 && version === "3.7.0"),
   );
+  assert.ok(call.sent.every(({ blob }) => blob.length > 0));
   let left = database.length;
   for (const { blob, remainingBytes } of call.sent.slice(0, -1)) {
     left -= blob.length;
@@ -89,6 +91,59 @@ test("messages of 32 KiB count down, and the checksum of all comes last", async 
     Buffer.from(call.sent.at(-1)!.blob),
     createHash("sha256").update(database).digest(),
   );
+  await world.stopAll();
+});
+
+test("a snapshot is read as its client, and why it cannot be is told", async (t) => {
+  const { world, open } = await worldWithData();
+  const member = world.nodes[0].member!;
+  const clients: string[] = [];
+  let isHeld = Promise.resolve();
+  t.mock.method(member, "read", async ({ client }: Caller) => {
+    clients.push(client);
+    await isHeld;
+    throw errorOf("PermissionDenied");
+  });
+  const call = new FakeCall(9);
+  open(call);
+  await settle(world, () => call.ended !== undefined);
+  assert.deepEqual([(call.ended as { code: number }).code, clients], [7, ["10.0.0.1"]]);
+  const { promise, resolve } = Promise.withResolvers<void>();
+  isHeld = promise;
+  const gone = new FakeCall(9);
+  const listener = open(gone);
+  await settle(world, () => clients.length === 2);
+  listener.cancelled!();
+  resolve();
+  await settle(world, () => false);
+  assert.equal(gone.ended, undefined);
+  await world.stopAll();
+});
+
+test("a snapshot that is over is let go of, and its client's time is not up later", async (t) => {
+  const { world, open } = await worldWithData();
+  const { store } = world.nodes[0].member!;
+  const make = store.etcdSnapshot.bind(store);
+  let closes = 0;
+  t.mock.method(store, "etcdSnapshot", async (...args: Parameters<typeof make>) => {
+    const snapshot = await make(...args);
+    const close = snapshot.close.bind(snapshot);
+    snapshot.close = () => {
+      closes++;
+      return close();
+    };
+    return snapshot;
+  });
+  const first = new FakeCall(Number.POSITIVE_INFINITY);
+  open(first);
+  await settle(world, () => closes === 1);
+  assert.deepEqual([first.ended, closes], ["ok", 1]);
+  // Full with the last message.
+  const full = new FakeCall(first.sent.length);
+  open(full);
+  await settle(world, () => full.ended !== undefined);
+  await world.run(2 * SNAPSHOT_STALL_MS);
+  assert.deepEqual([full.ended, closes], ["ok", 2]);
   await world.stopAll();
 });
 

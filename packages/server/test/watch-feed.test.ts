@@ -122,6 +122,10 @@ test("who catches up from recent events does so over many turns", async () => {
   await bench.run();
   assert.deepEqual(texts(call), events);
   assert.equal(bench.hub.feed.slowWatcherCount, 0);
+  // For this one there is nothing.
+  bench.call().call.create({ key: key("q"), startRevision: 2 });
+  await bench.run();
+  assert.equal(bench.hub.feed.slowWatcherCount, 0);
 });
 
 test("who has caught up is told how far the store is, with its last events", async () => {

@@ -4,7 +4,7 @@
  */
 import { FrontTwin } from "@quorate/front/testing";
 import { type Clock, type Logger, type Random, silentLogger } from "@quorate/host";
-import type { MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
+import type { MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/node";
 import { Member } from "@quorate/member";
 import { BootstrapError } from "@quorate/member/testing";
 import { defined } from "@quorate/proto";
