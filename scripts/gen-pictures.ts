@@ -41,6 +41,7 @@ const words: Readonly<Record<string, readonly string[]>> = {
   operator: ["clusters as", "Kubernetes' objects"],
   quorate: ["the program"],
   embed: ["members inside", "a program"],
+  testing: ["clusters in tests"],
 };
 
 /** The bars of a chart, from the first column of its cluster. */

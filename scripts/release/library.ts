@@ -1,6 +1,6 @@
 /**
  * The packages for npm: `quorate`, with the client, members and API servers inside a Node.js
- * program, and `@quorate/client`, with the client alone.
+ * program, `@quorate/client`, with the client alone, and `@quorate/testing`, for tests.
  *
  *     index.js, ...             our code as JavaScript, in a few files, each with its source map
  *     types/                    the declarations of all that these export
@@ -66,6 +66,15 @@ export const libraries: readonly Library[] = [
     page: "docs/guide/client.md",
     changes: "packages/client/CHANGELOG.md",
     entries: { index: ["packages/client/index.ts"] },
+  },
+  {
+    name: "@quorate/testing",
+    description: "Clusters of etcd's protocol in tests, and programs under a simulator",
+    keywords: [...KEYWORDS, "testing", "simulation", "testcontainers"],
+    node: ">=22.13",
+    target: "node22",
+    page: "docs/guide/testing.md",
+    entries: { index: ["packages/testing/index.ts"] },
   },
 ];
 

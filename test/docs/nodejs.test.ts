@@ -1,5 +1,5 @@
 /**
- * docs/guide/nodejs.md and docs/guide/client.md: their programs run against the npm packages as a
+ * docs/guide/nodejs.md, client.md and testing.md: their programs run against the npm packages as a
  * project would have them, and a program in TypeScript is checked against the declarations.
  */
 import assert from "node:assert/strict";
@@ -54,9 +54,10 @@ async function install(library: Library): Promise<Manifest> {
 }
 
 const run = promisify(execFile);
-const [whole, clientAlone] = libraries;
+const [whole, clientAlone, testing] = libraries;
 const manifest = await install(whole);
 const clientManifest = await install(clientAlone);
+await install(testing);
 
 /** The programs of a package's page, each with what it prints. */
 function programsOf(library: Library): { program: string; output: string }[] {
@@ -84,17 +85,19 @@ for (const { name } of libraries) {
 
 test("the pages have programs", () => {
   assert.equal(programsOf(whole).length, 2);
+  assert.equal(programsOf(testing).length, 2);
   assert.ok(programsOf(clientAlone).length > 2);
 });
 
-for (const [index, { program, output }] of programsOf(whole).entries()) {
-  test(`program ${index + 1} of ${whole.page} prints what the page shows`, async () => {
-    const file = join(project, `program-${index}.js`);
-    writeFileSync(file, program);
-    const { stdout, stderr } = await run(process.execPath, [file], { timeout: 120_000 });
-    assert.equal(stdout, output, stderr);
-  });
-}
+for (const library of [whole, testing])
+  for (const [index, { program, output }] of programsOf(library).entries()) {
+    test(`program ${index + 1} of ${library.page} prints what the page shows`, async () => {
+      const file = join(project, `program-${index}-of-${library.page.replaceAll("/", "-")}.js`);
+      writeFileSync(file, program);
+      const { stdout, stderr } = await run(process.execPath, [file], { timeout: 120_000 });
+      assert.equal(stdout, output, stderr);
+    });
+  }
 
 /** This Node, and the first one on PATH that is another. */
 async function nodes(): Promise<ReadonlyMap<string, string>> {

@@ -27,6 +27,8 @@ const allowed: Readonly<Record<string, string>> = {
   server: "proto host metrics raft rpc front store transport member services http-kv v2 client",
   // A member, and the client, in the process of a program.
   embed: "proto host rpc client member server",
+  // Clusters in tests, and programs under the simulator.
+  testing: "proto host rpc transport(t) store member client server embed",
   backup: "proto host metrics wal bolt store client(t)",
   ctl: "proto host cli wal bolt store client backup",
   proxy: "proto host metrics cli rpc client member server ctl",
@@ -110,13 +112,12 @@ function wrongWith(one: Import): string | undefined {
     !mayUseNodeEntryPoints(one.from.path)
   )
     return `${one.specifier} has effects: pure code takes an interface`;
-  if (
-    there === "sim" &&
-    !/^(?:packages\/(?:sim|kube-storage\/test|kube-apiserver\/test)|test|scripts)\//.test(
+  if (there === "sim")
+    return /^(?:packages\/(?:sim|testing|kube-storage\/test|kube-apiserver\/test)|test|scripts)\//.test(
       one.from.path,
     )
-  )
-    return "only tests import sim";
+      ? undefined
+      : "only tests, and the package for tests, import sim";
   if (there === "kube-apiserver" && here !== "quorate")
     return "only the program imports kube-apiserver, so that it can be taken out";
   if (here === undefined || mayImportAnything(one.from.path)) return undefined;

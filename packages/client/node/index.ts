@@ -1,5 +1,5 @@
 /** The part of client that needs Node. */
-export { type Link, LinkError } from "../src/link.ts";
+export { type Link, LinkError, type LinkStream } from "../src/link.ts";
 export {
   type ClientOptions,
   type ClientParts,
@@ -7,4 +7,5 @@ export {
   connect,
   type TlsOptions,
 } from "./connect.ts";
+export { EngineStream } from "./engine-stream.ts";
 export { LocalLink, type LocalServices } from "./local-link.ts";

@@ -1,3 +1,10 @@
 /** The part of embed that needs Node. */
-export { type LaunchedMember, launch, type MemberOptions, type Platform } from "./launch.ts";
+export {
+  type LaunchedMember,
+  type LocalClientOptions,
+  launch,
+  type MemberOptions,
+  newMemory,
+  type Platform,
+} from "./launch.ts";
 export { startMember } from "./start-member.ts";

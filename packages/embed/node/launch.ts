@@ -13,7 +13,12 @@ import {
   type Logger,
   silentLogger,
 } from "@quorate/host";
-import { MemoryDisk, MemoryKeyspaceOpener, nodeClock } from "@quorate/host/node";
+import {
+  MemoryDisk,
+  type MemoryDiskOptions,
+  MemoryKeyspaceOpener,
+  nodeClock,
+} from "@quorate/host/node";
 import type { Member, MemberDeps, MemberObserver } from "@quorate/member";
 import { type AlarmMember, CodedError } from "@quorate/proto";
 import type { ServiceTable } from "@quorate/rpc";
@@ -303,8 +308,8 @@ async function start(
 }
 
 /** Files in memory, of a size that has a bound. */
-export function newMemory(capacityBytes: number = MEMORY_DISK_BYTES): Memory {
-  const disk = new MemoryDisk({ capacityBytes });
+export function newMemory(options: MemoryDiskOptions = {}): Memory & { readonly disk: MemoryDisk } {
+  const disk = new MemoryDisk({ capacityBytes: MEMORY_DISK_BYTES, ...options });
   return { disk, keyspaces: new MemoryKeyspaceOpener(disk) };
 }
 

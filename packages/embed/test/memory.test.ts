@@ -39,7 +39,7 @@ test("a member in memory has a quota", async () => {
 });
 
 test("a member in memory ends when its files take more than they may", async () => {
-  const memory = newMemory(24 * 1024 * 1024);
+  const memory = newMemory({ capacityBytes: 24 * 1024 * 1024 });
   const member = await launch({ dataDir: ":memory:" }, { memory });
   const client = member.client();
   const value = new Uint8Array(1024 * 1024);
@@ -111,6 +111,10 @@ test("a client in the process: calls, errors, watches, sessions, and the end", a
   assert.equal((await client.get("held")).count, 0);
   assert.equal((await client.status(member.endpoints[0])).leader !== 0n, true);
   await assert.rejects(client.status("http://127.0.0.1:1"), /reaches its member alone/);
+  const early = new AbortController();
+  const aborted = client.get("k", { signal: early.signal });
+  early.abort();
+  await assert.rejects(aborted, { grpcCode: 1, message: "context canceled" });
   const next = watch.next();
   next.catch(() => {});
   const hasty = member.client({ timeoutMs: 100 });

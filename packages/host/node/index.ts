@@ -47,7 +47,7 @@ export {
   writtenLogger,
 } from "./logger.ts";
 export { machineLimits, threadNumber, threadProcessorMs } from "./machine.ts";
-export { MemoryDisk } from "./memory/disk.ts";
+export { type DiskOperation, MemoryDisk, type MemoryDiskOptions } from "./memory/disk.ts";
 export { MemoryKeyspaceOpener } from "./memory/keyspace.ts";
 export { nodeNames } from "./names.ts";
 export { OpenTlsSockets } from "./open-sockets.ts";

@@ -3,12 +3,13 @@
  * with the process they led to.
  */
 import type { Random } from "@quorate/host";
-import { defined } from "@quorate/proto";
+import { defined, GrpcCode } from "@quorate/proto";
 import {
   type CallContext,
   ownedMessage,
   type ServiceTable,
   type Status,
+  type StatusError,
   type StreamCall,
   type StreamListener,
 } from "@quorate/rpc";
@@ -109,7 +110,9 @@ export class ClientNetwork implements Exchanges {
         timer.cancel();
         resolve(reply);
       };
-      const timer = scheduler.after(timeoutMs, () => done({ error: "the client's time is up" }));
+      const timer = scheduler.after(timeoutMs, () =>
+        done({ error: "the client's time is up", code: GrpcCode.DeadlineExceeded }),
+      );
       scheduler.after(this.latencyMs(), () => {
         const { process, services } = node;
         if (isDone) return;
@@ -137,7 +140,8 @@ export class ClientNetwork implements Exchanges {
             const ask = async () => defined(services.unary.get(path), path)(bytes, context);
             ask().then(
               (answer) => back({ bytes: ownedMessage(answer) }),
-              (error: Error) => back({ error: error.message }),
+              ({ message, code }: Partial<StatusError> & Error) =>
+                back({ error: message, ...(typeof code === "number" && { code }) }),
             );
           },
           process,

@@ -4,7 +4,7 @@
  * that the simulator did not cause is a violation.
  */
 import { DiskError, type DiskErrorCode, type Random } from "@quorate/host";
-import type { DiskOperation, MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
+import type { DiskOperation, MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/node";
 import { defined, readU64BE, writeU64BE } from "@quorate/proto";
 import { StoreDamageError } from "@quorate/store";
 import { readWal, WalDamageError } from "@quorate/wal";

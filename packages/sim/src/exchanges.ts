@@ -9,6 +9,8 @@ export const ENDED_BY_SERVER = "the server ended it";
 export interface Reply {
   readonly bytes?: Uint8Array | undefined;
   readonly error?: string;
+  /** gRPC's code of the error, where a member has answered with one. */
+  readonly code?: number;
   /** The request reached no member. */
   readonly unsent?: boolean;
 }

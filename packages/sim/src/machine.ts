@@ -3,7 +3,7 @@
  * the store that the saboteur alters on it.
  */
 import { type Clock, type Random, Turns } from "@quorate/host";
-import { MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
+import { MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/node";
 import { defined, equals, KeyValue, toLatin1 } from "@quorate/proto";
 import type { SimOptions } from "./base/options.ts";
 import type { Process, Scheduler } from "./base/scheduler.ts";

@@ -52,7 +52,7 @@ export class Nemesis {
 
   /** Begins to let things go wrong. */
   start(): void {
-    for (const node of this.#nodes) node.start();
+    for (const node of this.#nodes) if (node.down) node.start();
     this.#next();
     // Who is down for whatever reason comes up again after a while.
     this.#watchDown();

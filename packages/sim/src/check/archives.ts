@@ -8,7 +8,7 @@
  *   on from it
  */
 import { BoltFile } from "@quorate/bolt";
-import { MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
+import { MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/node";
 import { defined, raftpb, readU64BE, toLatin1 } from "@quorate/proto";
 import { type Alarm, importEtcdFile, Store, verifyChecksum } from "@quorate/store";
 import type { ModelState } from "../base/model.ts";
