@@ -14,7 +14,7 @@
  * Handlers only mark what is due. flush() sends it once per Ready, so that all proposals and
  * commits of a turn share one append to each follower.
  */
-import { EMPTY, idToHex, raftpb, WireError } from "@quorate/proto";
+import { defined, EMPTY, idToHex, raftpb, WireError } from "@quorate/proto";
 import {
   ConfChangeRefusal,
   changeConfState,
@@ -400,7 +400,7 @@ export class Leader {
     if (this.#pendingConfIndex > log.applied)
       return `one may be pending at index ${this.#pendingConfIndex}, applied is ${log.applied}`;
     try {
-      const change = confChangeOf(entry)!;
+      const change = defined(confChangeOf(entry), "the change in the entry");
       if (isJoint(conf) && !isLeaveJoint(change))
         return "the configuration is joint and has to be left first";
       const changed = changeConfState(conf, change);

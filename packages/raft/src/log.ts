@@ -13,7 +13,7 @@
  * were already handed out must be written again, and the report of the old write no longer counts
  * for them: each pending write keeps its own mark, which a replacement lowers.
  */
-import { EMPTY, raftpb } from "@quorate/proto";
+import { defined, EMPTY, raftpb } from "@quorate/proto";
 import type { InitialState } from "./interface.ts";
 import { violated } from "./invariants.ts";
 
@@ -348,10 +348,14 @@ export class RaftLog {
     let hi = index;
     while (lo < hi) {
       const mid = lo + Math.ceil((hi - lo) / 2);
-      if (this.term(mid)! <= term) lo = mid;
+      if (this.#termAt(mid) <= term) lo = mid;
       else hi = mid - 1;
     }
-    return { index: lo, term: this.term(lo)! };
+    return { index: lo, term: this.#termAt(lo) };
+  }
+
+  #termAt(index: number): number {
+    return defined(this.term(index), "the term of an entry in the log");
   }
 
   /** Moves the commit index up to index; a lower one changes nothing. */
@@ -399,7 +403,7 @@ export class RaftLog {
   compact(index: number, confState: raftpb.ConfState): void {
     if (index <= this.#snapshot.index) return;
     if (index > this.#applied) violated("RAFT-8", `compact to ${index}, applied ${this.#applied}`);
-    const term = this.term(index)!;
+    const term = this.#termAt(index);
     this.#entries = this.#entries.slice(index - this.#snapshot.index);
     this.#snapshot = { index, term, confState };
   }
@@ -495,7 +499,7 @@ export class RaftLog {
     if (index <= this.#applied) return;
     this.#applied = index;
     while (this.#applyBatches.length > 0 && this.#applyBatches[0].last <= index) {
-      this.#applyingBytes -= this.#applyBatches.shift()!.bytes;
+      this.#applyingBytes -= this.#applyBatches.shift()?.bytes ?? 0;
     }
   }
 }

@@ -12,7 +12,7 @@
  *
  * The caller (machine.ts) has compared terms and sizes before.
  */
-import { idToHex, raftpb } from "@quorate/proto";
+import { defined, idToHex, raftpb } from "@quorate/proto";
 import { checkConfState, isMember, isVoter, normalize } from "./confchange.ts";
 import {
   checkConfig,
@@ -283,7 +283,7 @@ export class Replica {
    */
   #hintCommit(refusal: raftpb.Message): void {
     refusal.commit = this.log.committed;
-    refusal.logTerm = this.log.term(this.log.committed)!;
+    refusal.logTerm = defined(this.log.term(this.log.committed), "the term of the commit");
   }
 
   /**

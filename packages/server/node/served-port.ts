@@ -2,11 +2,13 @@
  * The client port of a member: an engine on the member's thread, or front-end threads with an
  * engine each (--frontend-threads). Unix sockets cannot go to another thread: they stay here.
  */
+
 import { availableParallelism } from "node:os";
 import { FrontThreads } from "@quorate/front/node";
 import type { HttpExchangeHandler } from "@quorate/host";
 import { machineLimits } from "@quorate/host/node";
 import type { MetricRegistry } from "@quorate/metrics";
+import { defined } from "@quorate/proto";
 import { type EngineServer, engineMetrics } from "@quorate/rpc/node";
 import type { ServerConfig } from "../src/config/index.ts";
 import { type ClientHttpOptions, clientHttp, type GatewayReport } from "./client-http.ts";
@@ -194,7 +196,8 @@ function heapMib(count: number): number {
 
 function portMetrics(registry: MetricRegistry, report: () => PortReport): void {
   engineMetrics(registry, () => report().engine);
-  if (report().gateway !== undefined) gatewayMetrics(registry, () => report().gateway!);
+  if (report().gateway !== undefined)
+    gatewayMetrics(registry, () => defined(report().gateway, "the gateway"));
 }
 
 function frontMetrics(registry: MetricRegistry, threads: FrontThreads): void {

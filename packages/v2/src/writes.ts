@@ -232,8 +232,8 @@ class Write implements Chainable<Written, Tail> {
         ? {
             path,
             modifiedIndex: index,
-            createdIndex: before!.createdIndex,
-            isDir: action === "delete" && before!.isDir,
+            createdIndex: defined(before, "the node before").createdIndex,
+            isDir: action === "delete" && before?.isDir === true,
           }
         : {
             path,

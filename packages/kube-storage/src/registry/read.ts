@@ -1,6 +1,6 @@
 /** Gets, lists and watches objects (apiserver: registry/generic/registry/store.go). */
 
-import { quoteText as goQuote } from "@quorate/proto";
+import { defined, quoteText as goQuote } from "@quorate/proto";
 import { isDns1123Label } from "../meta/names.ts";
 import type { Selector } from "../meta/selectors.ts";
 import { badRequest } from "../meta/status.ts";
@@ -22,7 +22,8 @@ export async function getObject(
 ): Promise<StoredObject> {
   const key = keyOf(spec, ctx.namespace, name);
   try {
-    return (await parts.storage.get(key, { resourceVersion, signal: ctx.signal }))!;
+    const options = { resourceVersion, signal: ctx.signal };
+    return defined(await parts.storage.get(key, options), key);
   } catch (error) {
     throw interpretStorageError(error, "get", resource, name);
   }

@@ -3,7 +3,7 @@
  * membership in the store, and the links to peers follow each other here.
  */
 import type { Clock, Logger } from "@quorate/host";
-import { type ErrorName, errorOf, idToHex, raftpb } from "@quorate/proto";
+import { defined, type ErrorName, errorOf, idToHex, raftpb } from "@quorate/proto";
 import { confChangeOf, confStateAfter, type Raft } from "@quorate/raft";
 import {
   type AppliedEntry,
@@ -94,7 +94,7 @@ export class Configuration {
     }
     const refusal = store.membership.refusal(change, this.#parts.maxLearners);
     const confState =
-      refusal === undefined ? raft.applyConfChange(confChangeOf(entry)!) : raft.confState;
+      refusal === undefined ? raft.applyConfChange(changeIn(entry)) : raft.confState;
     store.applyConfChange(entry, refusal === undefined ? change : undefined, confState);
     if (change.id !== 0n) proposals.settle(change.id, resultOf(change, refusal));
     if (refusal === undefined) this.#follow(change, entry.index);
@@ -114,7 +114,7 @@ export class Configuration {
     const isRefused =
       change instanceof InvalidRequestError ||
       (ofMember !== undefined && store.membership.refusal(ofMember, maxLearners) !== undefined);
-    const next = isRefused ? confState : confStateAfter(confState, confChangeOf(entry)!);
+    const next = isRefused ? confState : confStateAfter(confState, changeIn(entry));
     store.applyConfChange(entry, isRefused ? undefined : ofMember, next);
   }
 
@@ -138,7 +138,8 @@ export class Configuration {
       logger.info("removed member", { ...fields, "removed-remote-peer-id": id });
       return;
     }
-    const { peerUrls, isLearner } = store.current.membership.member(change.nodeId)!;
+    const member = store.current.membership.member(change.nodeId);
+    const { peerUrls, isLearner } = defined(member, "the member that was changed");
     if (change.type === raftpb.ConfChangeType.ConfChangeUpdateNode) {
       logger.info("updated member", {
         ...fields,
@@ -214,4 +215,9 @@ function resultOf({ id }: raftpb.ConfChange, refusal: ErrorName | undefined): Ap
   const common = { requestId: id, kind: undefined, response: undefined };
   if (refusal === undefined) return { ...common, error: undefined };
   return { ...common, error: errorOf(refusal) };
+}
+
+/** The change in an entry that is known to have one. */
+function changeIn(entry: raftpb.Entry): raftpb.ConfChangeV2 {
+  return defined(confChangeOf(entry), "the change in the entry");
 }

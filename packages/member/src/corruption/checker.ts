@@ -113,7 +113,7 @@ export class CorruptionChecker {
   async standing(counts: boolean): Promise<Standing> {
     const { hash, peers } = await this.#ask(0);
     const groups = this.#groups(hash, peers);
-    if (!counts) groups.set(hash.hash, groups.get(hash.hash)!.slice(1));
+    if (!counts) groups.set(hash.hash, (groups.get(hash.hash) ?? []).slice(1));
     const majority = majorityOf(groups, peers.length + 1);
     if (majority === undefined) return "unknown";
     return majority === hash.hash ? "of the majority" : "differs";

@@ -83,7 +83,8 @@ export class LastVoter {
 function isRemoval(entry: raftpb.Entry): boolean {
   if (!isConfChange(entry)) return false;
   try {
-    return confChangeOf(entry)!.changes.some(({ type }) => type === ConfChangeRemoveNode);
+    const changes = confChangeOf(entry)?.changes ?? [];
+    return changes.some(({ type }) => type === ConfChangeRemoveNode);
   } catch {
     // One that does not decode changes nothing.
     return false;

@@ -34,7 +34,8 @@ export class EventBatch {
     plain: PlainKeyValue | undefined,
   ) {
     this.firstRevision = revisionOf(events[0]);
-    this.lastRevision = events.length === 1 ? this.firstRevision : revisionOf(events.at(-1)!);
+    this.lastRevision =
+      events.length === 1 ? this.firstRevision : revisionOf(events.at(-1) ?? EMPTY);
     this.length = events.length;
     this.#header = header === undefined ? EMPTY : headerField(header);
     this.#events = plain === undefined ? events : events.map((bytes) => strip(bytes, plain));

@@ -63,7 +63,7 @@ export function partsOf(
   const parent = new Map<string, string>();
   const find = (key: string): string => {
     let root = key;
-    while (parent.get(root) !== root) root = parent.get(root)!;
+    while (parent.get(root) !== root) root = parent.get(root) ?? root;
     for (let at = key; at !== root; ) {
       const next = parent.get(at)!;
       parent.set(at, root);

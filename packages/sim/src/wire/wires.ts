@@ -90,7 +90,7 @@ export class Wires {
     const onTheWay = this.#onTheWay.get(wire) ?? [];
     this.#onTheWay.set(wire, onTheWay);
     onTheWay.push(pieces);
-    this.#deps.scheduler.after(delayMs, () => this.#arrive(wire, link, onTheWay.shift()!));
+    this.#deps.scheduler.after(delayMs, () => this.#arrive(wire, link, onTheWay.shift() ?? []));
   }
 
   #wire(from: Station, target: Station, kind: ChannelKind): Wire {
