@@ -20,7 +20,7 @@ export interface CpuProfile {
   readonly timeDeltas: readonly number[];
 }
 
-/** A sampling profile of allocations as V8 has it: bytes in a call frame itself, and its callees. */
+/** A profile of allocations as V8 samples it: bytes in a call frame itself, and its callees. */
 export interface AllocationProfile {
   readonly head: AllocationNode;
 }

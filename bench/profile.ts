@@ -205,15 +205,17 @@ async function main(): Promise<void> {
   });
   const { tree, idleMs, elapsedMs, cpuMs, answered } = profiled;
   const percent = (part: number, whole: number): string => `${((100 * part) / whole).toFixed(0)} %`;
+  const rate = `${Math.round((1000 * answered) / elapsedMs)} per s`;
+  const each = `${((1000 * tree.totalMs) / answered).toFixed(0)} bytes an answer`;
+  const busy = `loop busy ${percent(tree.totalMs, tree.totalMs + idleMs)}`;
   const words =
-    `${row.name}; ${values.size} member(s)${tls ? ", TLS" : ""}, ${member}: ${Math.round((1000 * answered) / elapsedMs)} per s; ` +
-    `${values.allocations ? `${((1000 * tree.totalMs) / answered).toFixed(0)} bytes an answer` : `loop busy ${percent(tree.totalMs, tree.totalMs + idleMs)}`}, ` +
-    `processor ${percent(cpuMs, elapsedMs)} of one`;
+    `${row.name}; ${values.size} member(s)${tls ? ", TLS" : ""}, ${member}: ${rate}; ` +
+    `${values.allocations ? each : busy}, processor ${percent(cpuMs, elapsedMs)} of one`;
   const out = values.out ?? join(tmpdir(), `quorate-${row.name.replaceAll(/[^\w]+/g, "-")}.html`);
   writeFileSync(out, flameHtml(words, tree));
-  console.log(
-    `${words}\n\n${topTable(profiled, positive("top", values.top), values.allocations ? "B" : "us")}\n\nflame picture: ${out}`,
-  );
+  const unit = values.allocations ? "B" : "us";
+  const table = topTable(profiled, positive("top", values.top), unit);
+  console.log(`${words}\n\n${table}\n\nflame picture: ${out}`);
 }
 
 if (import.meta.main) await main();

@@ -84,6 +84,7 @@ export { RPC_RULES, type RpcRule } from "./src/identity/rpc-rules.ts";
 export type { TokenProvider } from "./src/identity/token-provider.ts";
 export type { CountedLease } from "./src/lease/epoch.ts";
 export type { KeepAliveStream } from "./src/lease/leases.ts";
+export type { Proposer, Reader } from "./src/loop/deliveries.ts";
 export { logMemoryFor } from "./src/loop/limits.ts";
 export { Member } from "./src/member.ts";
 export { featureEndpoints } from "./src/membership/features.ts";

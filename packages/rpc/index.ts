@@ -36,6 +36,7 @@ export { DEFAULT_HTTP2_LIMITS, type Http2Limits } from "./src/http2/limits.ts";
 export { clientOf, FORWARDED_FOR, type Peer } from "./src/http2/peer.ts";
 export type { EngineCounters } from "./src/http2/shared.ts";
 export { Http2Shared } from "./src/http2/shared.ts";
+export { Later, type Receiver } from "./src/later.ts";
 export { isPieceSource, joinMessage, messageSize, ownedMessage } from "./src/messages.ts";
 export { type CallShared, ServedCall, statusOf } from "./src/served-call.ts";
 export * from "./src/service.ts";

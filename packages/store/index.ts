@@ -128,6 +128,7 @@ export {
   range,
   rangeIfSmall,
   rangeInto,
+  readKey,
 } from "./src/requests/range.ts";
 export { type ChunkRequest, type ChunkSummary, rangeChunk } from "./src/requests/range-chunk.ts";
 export { type ReadTxnAnswer, readTxn } from "./src/requests/read-txn.ts";

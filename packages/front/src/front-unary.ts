@@ -1,17 +1,21 @@
 /** A unary call of a front-end's on the member's thread. */
 import { GrpcCode } from "@quorate/proto";
 import {
+  deliver,
+  isLate,
   messageSize,
+  type Receiver,
   type Status,
   statusOf,
   type UnaryHandler,
   type UnaryResponse,
+  type UnaryResult,
 } from "@quorate/rpc";
 import { FrontGrpcCall } from "./front-call.ts";
 import { ToFront, toFront } from "./protocol.ts";
 import { RingError } from "./ring.ts";
 
-export class FrontUnary extends FrontGrpcCall {
+export class FrontUnary extends FrontGrpcCall implements Receiver<UnaryResponse> {
   #isWorking = false;
   /** The status of a call that has ended while the service works on it. */
   #lateEnd: Status | undefined = undefined;
@@ -19,30 +23,29 @@ export class FrontUnary extends FrontGrpcCall {
   /** Gives the request to the service. */
   handle(handler: UnaryHandler, request: Uint8Array): void {
     this.received(request.length);
-    let response: UnaryResponse | Promise<UnaryResponse>;
+    let result: UnaryResult;
     try {
-      response = handler(request, this);
+      result = handler(request, this);
     } catch (error) {
       this.finish(statusOf(error));
       return;
     }
-    if (!(response instanceof Promise)) {
-      this.#respond(response);
-      return;
-    }
-    this.#isWorking = true;
-    response.then(
-      (message) => {
-        this.#isWorking = false;
-        if (this.#lateEnd !== undefined) super.sendEnd(this.#lateEnd);
-        else this.#respond(message);
-      },
-      (error: unknown) => {
-        this.#isWorking = false;
-        if (this.#lateEnd !== undefined) super.sendEnd(this.#lateEnd);
-        else this.finish(statusOf(error));
-      },
-    );
+    if (isLate(result)) {
+      this.#isWorking = true;
+      deliver(result, this);
+    } else this.#respond(result);
+  }
+
+  resolved(message: UnaryResponse): void {
+    this.#isWorking = false;
+    if (this.#lateEnd === undefined) this.#respond(message);
+    else super.sendEnd(this.#lateEnd);
+  }
+
+  rejected(error: unknown): void {
+    this.#isWorking = false;
+    if (this.#lateEnd === undefined) this.finish(statusOf(error));
+    else super.sendEnd(this.#lateEnd);
   }
 
   override message(): void {

@@ -12,6 +12,7 @@ import { EMPTY, equals, GrpcCode, toUtf8 } from "@quorate/proto";
 import {
   type CallContext,
   joinMessage,
+  Later,
   type MessageBytes,
   messageSize,
   type ServiceTable,
@@ -189,9 +190,9 @@ export class MemberServices implements LinkOwner {
       context.onCancel(() => {
         if (this.#calls.has(call)) this.send(ToMember.Cancelled, call);
       });
-      return new Promise((resolve, reject) => {
-        this.#calls.set(call, new OpenUnary(resolve, reject));
-      });
+      const open = new OpenUnary();
+      this.#calls.set(call, open);
+      return open;
     };
   }
 
@@ -247,18 +248,10 @@ export class MemberServices implements LinkOwner {
   }
 }
 
-class OpenUnary implements OpenCall {
-  readonly #resolve: (response: Uint8Array) => void;
-  readonly #reject: (error: StatusError) => void;
-
-  constructor(resolve: (response: Uint8Array) => void, reject: (error: StatusError) => void) {
-    this.#resolve = resolve;
-    this.#reject = reject;
-  }
-
+class OpenUnary extends Later<UnaryResponse> implements OpenCall {
   take({ kind, detail }: RingRecord, message: Uint8Array): boolean {
-    if (kind === ToFront.Response) this.#resolve(message);
-    else if (kind === ToFront.End) this.#reject(new StatusError(detail, toUtf8(message)));
+    if (kind === ToFront.Response) this.resolved(message);
+    else if (kind === ToFront.End) this.rejected(new StatusError(detail, toUtf8(message)));
     else throw new RingError("a record of another kind of call");
     return true;
   }

@@ -32,6 +32,7 @@ import type { MemberDeps, MemberTransport } from "./deps.ts";
 import { AccessControl } from "./identity/access-control.ts";
 import { LEASE_CHECKPOINT_INTERVAL_MS, LeaseKeeper } from "./lease/keeper.ts";
 import { Leases } from "./lease/leases.ts";
+import { Deliveries } from "./loop/deliveries.ts";
 import { noFaults } from "./loop/fault-points.ts";
 import { FirstElection } from "./loop/first-election.ts";
 import { LeaderView } from "./loop/leader-view.ts";
@@ -89,6 +90,7 @@ export interface MemberParts extends MemberInputs {
   readonly lifetime: Lifetime;
   readonly leader: LeaderView;
   readonly requestIds: RequestIds;
+  readonly deliveries: Deliveries;
   readonly proposals: Proposals;
   readonly reads: Reads;
   readonly slices: Slices;
@@ -145,9 +147,10 @@ export function assemble(inputs: MemberInputs): MemberParts {
     clock,
     answers: deps.answerLimits,
   });
+  const deliveries = new Deliveries();
   const reads = new Reads(
     { maxWaiting: bounds.loop.maxWaitingReads, timeoutMs, retryMs: READ_RETRY_MS },
-    { clock, turns, firstRound: firstRound(deps.random) },
+    { clock, turns, deliveries, firstRound: firstRound(deps.random) },
   );
   const raft = raftOf(inputs, logMemory);
   const proposals = new Proposals(
@@ -160,7 +163,7 @@ export function assemble(inputs: MemberInputs): MemberParts {
       maxRequestBytes: config.maxRequestBytes,
       areRevokesPreferred: config.featureGates.get("PriorityRequest") === true,
     },
-    { clock, turns, raft, store, requestIds },
+    { clock, turns, raft, store, requestIds, deliveries },
   );
   const lifetime = new Lifetime({ turns, proposals, reads, slices });
 
@@ -550,6 +553,7 @@ export function assemble(inputs: MemberInputs): MemberParts {
     lifetime,
     leader,
     requestIds,
+    deliveries,
     proposals,
     reads,
     slices,

@@ -20,9 +20,10 @@
  */
 import type { Clock, Logger } from "@quorate/host";
 import { type ResponseHeader, UserCreationsRequest } from "@quorate/proto";
-import type { StreamCall } from "@quorate/rpc";
+import type { CallTrace, StreamCall } from "@quorate/rpc";
 import {
   type Applied,
+  type AppliedEntry,
   checkMessage,
   costOfRequest,
   decodeRequest,
@@ -40,6 +41,7 @@ import { type Access, type Admission, NEEDED_STORE } from "./identity/authority.
 import { type Caller, type Identity, MEMBER_CALLER } from "./identity/caller.ts";
 import type { Leases } from "./lease/leases.ts";
 import { Lifecycle } from "./lifecycle.ts";
+import { type Proposer, proposerOf, type Reader } from "./loop/deliveries.ts";
 import type { Leadership, Reconfiguration } from "./membership/index.ts";
 import { metricsOf, walObserver } from "./metric-sources.ts";
 import type { MemberMetrics } from "./metrics/member-metrics.ts";
@@ -132,15 +134,32 @@ export class Member {
     request: Uint8Array,
     decoded?: RequestOf<K>,
   ): Promise<Applied<K>> {
+    const result = Promise.withResolvers<Applied<K>>();
+    this.proposeFor(proposerOf(result), caller, kind, request, decoded);
+    return result.promise;
+  }
+
+  /** As `propose`, for a proposer that gets what the promise would. */
+  proposeFor<K extends RequestKind>(
+    proposer: Proposer,
+    caller: Caller,
+    kind: K,
+    request: Uint8Array,
+    decoded?: RequestOf<K>,
+  ): void {
     let message: RequestOf<K>;
     try {
       message = decoded ?? decodeRequest(kind, request, this.#parts.limits);
       const refusal = this.spaceRefusal(kind, message);
-      if (refusal !== undefined) return refusal;
+      if (refusal !== undefined) {
+        refusal.catch((error: Error) => proposer.refused(error));
+        return;
+      }
     } catch (error) {
-      return Promise.reject(error);
+      this.#parts.deliveries.refused(proposer, error as Error);
+      return;
     }
-    return this.proposeFitting(caller, kind, request, message);
+    this.#proposeFitting(proposer, caller, kind, request, message);
   }
 
   /**
@@ -153,18 +172,33 @@ export class Member {
     request: Uint8Array,
     message: RequestOf<K>,
   ): Promise<Applied<K>> {
-    const { limits } = this.#parts;
+    const result = Promise.withResolvers<Applied<K>>();
+    this.#proposeFitting(proposerOf(result), caller, kind, request, message);
+    return result.promise;
+  }
+
+  #proposeFitting<K extends RequestKind>(
+    proposer: Proposer,
+    caller: Caller,
+    kind: K,
+    request: Uint8Array,
+    message: RequestOf<K>,
+  ): void {
+    const { limits, deliveries } = this.#parts;
     const { authority } = this.auth;
     try {
       checkMessage(kind, message, limits);
       // A login proves the user by its password, whatever token it carries besides.
-      if (!authority.isEnforced || kind === "authenticate")
-        return this.#enqueue(caller, undefined, kind, request);
-      const identity = authority.identify(caller);
-      if (!(identity instanceof Promise)) return this.#enqueue(caller, identity, kind, request);
-      return identity.then((one) => this.#enqueue(caller, one, kind, request));
+      const isProved = !authority.isEnforced || kind === "authenticate";
+      const identity = isProved ? undefined : authority.identify(caller);
+      if (!(identity instanceof Promise)) this.#enqueue(proposer, caller, identity, kind, request);
+      else
+        identity.then(
+          (one) => this.#enqueue(proposer, caller, one, kind, request),
+          (error: Error) => deliveries.refused(proposer, error),
+        );
     } catch (error) {
-      return Promise.reject(error);
+      deliveries.refused(proposer, error as Error);
     }
   }
 
@@ -194,20 +228,23 @@ export class Member {
     return keeper.hasSpace(costBytes) ? undefined : keeper.refuse();
   }
 
-  #enqueue<K extends RequestKind>(
+  #enqueue(
+    proposer: Proposer,
     caller: Caller,
     identity: Identity | undefined,
-    kind: K,
+    kind: RequestKind,
     request: Uint8Array,
-  ): Promise<Applied<K>> {
-    const { proposals, tokenRoles } = this.#parts;
+  ): void {
+    const { proposals, tokenRoles, deliveries } = this.#parts;
+    const { trace } = caller;
+    const informed = trace === undefined ? proposer : new TracedProposer(proposer, trace);
     const waiting = identity?.roles === undefined ? undefined : tokenRoles.ready();
-    const result =
-      waiting === undefined
-        ? proposals.enqueue(identity, kind, request)
-        : waiting.then(() => proposals.enqueue(identity, kind, request));
-    caller.trace?.proposed(result);
-    return result;
+    if (waiting === undefined) proposals.enqueue(identity, kind, request, informed);
+    else
+      waiting.then(
+        () => proposals.enqueue(identity, kind, request, informed),
+        (error: Error) => deliveries.refused(informed, error),
+      );
   }
 
   /**
@@ -216,15 +253,24 @@ export class Member {
    *   where the read is not permitted, not linearizable in time, or the member ends
    */
   read<T>(caller: Caller, request: ReadRequest<T>): Promise<T> {
-    const { reads, readiness } = this.#parts;
-    const { authority } = this.auth;
     if (!request.linearizable) return this.#read(caller, request);
     // Most reads wait for their round, and then for nothing else.
-    return reads
+    return this.#parts.reads
       .wait()
-      .then(() =>
-        readiness.isServable && !authority.isEnforced ? request.run() : this.#read(caller, request),
-      );
+      .then(() => (this.isOpen ? request.run() : this.#read(caller, request)));
+  }
+
+  /**
+   * Has the reader told when a read of what is applied here is linearizable. Where `isOpen` is true
+   * then, the caller may read; otherwise it takes `read`.
+   */
+  awaitRound(reader: Reader): void {
+    this.#parts.reads.add(reader);
+  }
+
+  /** Whether anybody may read anything of the store now. */
+  get isOpen(): boolean {
+    return this.isServable && !this.auth.authority.isEnforced;
   }
 
   /** Reads when the store that the read needs is there. */
@@ -387,5 +433,26 @@ export class Member {
   /** Ends the member in order: everything applied is on disk when it resolves. */
   stop(): Promise<void> {
     return this.#lifecycle.stop();
+  }
+}
+
+/** A proposer whose call is traced. */
+class TracedProposer implements Proposer {
+  readonly #proposer: Proposer;
+  readonly #result = Promise.withResolvers<AppliedEntry>();
+
+  constructor(proposer: Proposer, trace: CallTrace) {
+    this.#proposer = proposer;
+    trace.proposed(this.#result.promise);
+  }
+
+  applied(result: AppliedEntry): void {
+    this.#result.resolve(result);
+    this.#proposer.applied(result);
+  }
+
+  refused(error: Error): void {
+    this.#result.reject(error);
+    this.#proposer.refused(error);
   }
 }

@@ -1,4 +1,4 @@
-/** What a member asks of others before it starts without a log, and what it makes of the answers. */
+/** What a member asks of others before it starts without a log, and what comes of the answers. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { silentLogger } from "@quorate/host";

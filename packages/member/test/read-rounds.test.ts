@@ -2,13 +2,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "@quorate/host/testing";
+import { Deliveries } from "../src/loop/deliveries.ts";
 import { type ReadIndexer, Reads } from "../src/loop/reads.ts";
 
 function make() {
   const clock = new ManualClock();
   const reads = new Reads(
     { maxWaiting: 100, timeoutMs: 5000, retryMs: 500 },
-    { clock, turns: { wake: () => {} }, firstRound: 1 },
+    { clock, turns: { wake: () => {} }, deliveries: new Deliveries(), firstRound: 1 },
   );
   const asked: Uint8Array[] = [];
   const raft: ReadIndexer = {

@@ -1,4 +1,4 @@
-/** When the store may be read: not while a received one takes its place, nor before it is healed. */
+/** When the store may be read: not while another takes its place, nor before it is healed. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";

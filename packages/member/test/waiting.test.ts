@@ -5,6 +5,7 @@ import { ManualClock } from "@quorate/host/testing";
 import { errorOf } from "@quorate/proto";
 import type { Raft } from "@quorate/raft";
 import type { AppliedEntry } from "@quorate/store";
+import { Deliveries, proposerOf } from "../src/loop/deliveries.ts";
 import { LOOP_BOUNDS, type LoopBounds } from "../src/loop/limits.ts";
 import { type ProposalOptions, Proposals, RequestIds } from "../src/loop/proposals.ts";
 import { type ReadIndexer, Reads } from "../src/loop/reads.ts";
@@ -45,9 +46,17 @@ function proposals(
       raft: raft as Raft,
       store: {} as StoreRef,
       requestIds: { next: () => 1n } as RequestIds,
+      deliveries: new Deliveries(),
     },
   );
   return { clock, queue, woken };
+}
+
+/** Queues a payload: a promise of what its proposer gets. */
+function queued(queue: Proposals, id: bigint, payload: Uint8Array): Promise<AppliedEntry> {
+  const result = Promise.withResolvers<AppliedEntry>();
+  queue.queue(id, payload, proposerOf(result));
+  return result.promise;
 }
 
 /** The result of an entry, told apart by a text. */
@@ -55,8 +64,8 @@ const result = (text: string) => text as unknown as AppliedEntry;
 
 test("proposals: as many as may wait, and one more is refused and forgotten", async () => {
   const { queue, woken } = proposals();
-  const waiting = [1n, 2n, 3n].map((id) => queue.queue(id, new Uint8Array(10)));
-  await assert.rejects(queue.queue(4n, new Uint8Array(10)), busy);
+  const waiting = [1n, 2n, 3n].map((id) => queued(queue, id, new Uint8Array(10)));
+  await assert.rejects(queued(queue, 4n, new Uint8Array(10)), busy);
   assert.equal(queue.waitingCount, 3);
   assert.equal(woken.times, 1, "a full queue wakes the loop once");
   assert.equal(queue.takeQueue(1).length, 3);
@@ -67,12 +76,12 @@ test("proposals: as many as may wait, and one more is refused and forgotten", as
 
 test("proposals: bytes that no leader has taken are bounded, and count again after being put back", async () => {
   const { queue } = proposals({ bounds: { maxWaitingProposals: 100 } });
-  queue.queue(1n, new Uint8Array(60)).catch(() => {});
-  await assert.rejects(queue.queue(2n, new Uint8Array(41)), busy);
+  queued(queue, 1n, new Uint8Array(60)).catch(() => {});
+  await assert.rejects(queued(queue, 2n, new Uint8Array(41)), busy);
   const taken = queue.takeQueue(1);
-  queue.queue(3n, new Uint8Array(40)).catch(() => {});
+  queued(queue, 3n, new Uint8Array(40)).catch(() => {});
   queue.putBack(taken);
-  await assert.rejects(queue.queue(4n, new Uint8Array(1)), busy);
+  await assert.rejects(queued(queue, 4n, new Uint8Array(1)), busy);
   assert.deepEqual(
     queue.takeQueue(1).map((payload) => payload.length),
     [60, 40],
@@ -82,9 +91,9 @@ test("proposals: bytes that no leader has taken are bounded, and count again aft
 
 test("proposals: each ends when its time is up, and what waited for a leader is not proposed later", async () => {
   const { clock, queue } = proposals();
-  const first = queue.queue(1n, new Uint8Array(1));
+  const first = queued(queue, 1n, new Uint8Array(1));
   clock.advance(500);
-  const second = queue.queue(2n, new Uint8Array(1));
+  const second = queued(queue, 2n, new Uint8Array(1));
   clock.advance(500);
   queue.expire(timeouts);
   await assert.rejects(first, late);
@@ -100,7 +109,7 @@ test("proposals: what a former leader had ends an election timeout after its suc
   const { clock, queue } = proposals({ bounds: { maxWaitingProposals: 10 } });
   const ends: string[] = [];
   const propose = (id: bigint) =>
-    queue.queue(id, new Uint8Array([Number(id)])).then(
+    queued(queue, id, new Uint8Array([Number(id)])).then(
       (result) => ends.push(`${id}: ${result}`),
       (error: Error) => ends.push(`${id}: ${error.message}`),
     );
@@ -140,8 +149,8 @@ test("proposals: what a former leader had ends an election timeout after its suc
 
 test("proposals: what Raft did not take has its own time, whoever leads meanwhile", async () => {
   const { clock, queue } = proposals();
-  const first = queue.queue(1n, new Uint8Array([1]));
-  queue.queue(2n, new Uint8Array([2])).catch(() => {});
+  const first = queued(queue, 1n, new Uint8Array([1]));
+  queued(queue, 2n, new Uint8Array([2])).catch(() => {});
   queue.putBack(queue.takeQueue(1).slice(1));
   queue.succeeded(2);
   clock.advance(100);
@@ -157,7 +166,7 @@ test("proposals: what Raft did not take has its own time, whoever leads meanwhil
 test("proposals: successions beyond the bound leave a request its own time", async () => {
   const { clock, queue } = proposals();
   const { maxSuccessions } = LOOP_BOUNDS;
-  const result = queue.queue(1n, new Uint8Array(1));
+  const result = queued(queue, 1n, new Uint8Array(1));
   queue.takeQueue(maxSuccessions + 1);
   for (let term = 1; term <= maxSuccessions + 5; term++) queue.succeeded(term);
   clock.advance(100);
@@ -170,7 +179,7 @@ test("proposals: successions beyond the bound leave a request its own time", asy
 
 test("proposals: one whose entry is being applied is waited for, unless that is given up", async () => {
   const { clock, queue } = proposals();
-  const results = [1n, 2n, 3n].map((id) => queue.queue(id, new Uint8Array(1)));
+  const results = [1n, 2n, 3n].map((id) => queued(queue, id, new Uint8Array(1)));
   const ends = results.map((result) => result.catch((error: Error) => error.message));
   assert.deepEqual([queue.applies(9n), queue.applies(2n)], [false, true]);
   clock.advance(1000);
@@ -181,7 +190,7 @@ test("proposals: one whose entry is being applied is waited for, unless that is 
   queue.settle(2n, result("done"));
   assert.deepEqual(await Promise.all(ends), [late.message, "done", late.message]);
   // A snapshot takes the place of the entry: there is no result.
-  const fourth = queue.queue(4n, new Uint8Array(1));
+  const fourth = queued(queue, 4n, new Uint8Array(1));
   assert.ok(queue.applies(4n));
   queue.abandons();
   clock.advance(1000);
@@ -198,9 +207,10 @@ test("proposals: so many entries may be applied later, and more before a revocat
   ): Promise<boolean> => {
     const options = { areRevokesPreferred };
     const { queue } = proposals(options, { commitIndex: 7 + gap, appliedIndex: 7 });
-    const proposed = queue.enqueue(undefined, kind, new Uint8Array(0));
+    const proposed = Promise.withResolvers<AppliedEntry>();
+    queue.enqueue(undefined, kind, new Uint8Array(0), proposerOf(proposed));
     queue.settle(1n, result("applied"));
-    return proposed.then(
+    return proposed.promise.then(
       () => false,
       (error: Error) => error.message === busy.message,
     );
@@ -216,10 +226,10 @@ test("proposals: so many entries may be applied later, and more before a revocat
 
 test("proposals: after the end nothing is taken any more", async () => {
   const { queue } = proposals();
-  const waiting = queue.queue(1n, new Uint8Array(1));
+  const waiting = queued(queue, 1n, new Uint8Array(1));
   queue.failAll(errorOf("Stopped"));
   await assert.rejects(waiting, { message: errorOf("Stopped").message });
-  await assert.rejects(queue.queue(2n, new Uint8Array(1)), {
+  await assert.rejects(queued(queue, 2n, new Uint8Array(1)), {
     message: errorOf("Stopped").message,
   });
 });
@@ -235,7 +245,7 @@ function reads(maxWaiting = 3) {
   };
   const queue = new Reads(
     { maxWaiting, timeoutMs: 1000, retryMs: 100 },
-    { clock, turns: { wake: () => {} }, firstRound: 7 },
+    { clock, turns: { wake: () => {} }, deliveries: new Deliveries(), firstRound: 7 },
   );
   const answer = (round: number, index: number) => {
     const context = new Uint8Array(8);

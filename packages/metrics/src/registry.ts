@@ -41,11 +41,9 @@ export class Histogram {
   }
 
   observe(value: number): void {
+    const { bounds } = this;
     let bucket = 0;
-    for (const bound of this.bounds) {
-      if (!(value > bound)) break;
-      bucket++;
-    }
+    while (bucket < bounds.length && value > bounds[bucket]!) bucket++;
     this.counts[bucket] = (this.counts[bucket] ?? 0) + 1;
     this.sum += value;
     this.count++;

@@ -1,5 +1,7 @@
 /** A service's view of a call: a method path, request bytes in, response bytes out. */
 
+import { Later, type Receiver } from "./later.ts";
+
 export type {
   HttpExchangeHandler,
   HttpHandler,
@@ -92,14 +94,36 @@ export const LOCAL_CALL: Omit<CallContext, "path"> = {
   trace: undefined,
 };
 
+/** What a unary handler returns, at once or later. */
+export type UnaryResult = UnaryResponse | Promise<UnaryResponse> | Later<UnaryResponse>;
+
 /**
- * Handles one request: returns the response's bytes, or a promise of them. Throws (or rejects with)
- * StatusError.
+ * Handles one request: returns the response's bytes, or what brings them later. Throws (or rejects
+ * with) StatusError.
  */
-export type UnaryHandler = (
-  request: Uint8Array,
-  context: CallContext,
-) => UnaryResponse | Promise<UnaryResponse>;
+export type UnaryHandler = (request: Uint8Array, context: CallContext) => UnaryResult;
+
+type LateResponse = Promise<UnaryResponse> | Later<UnaryResponse>;
+
+/** Whether a handler's result is not there yet. */
+export function isLate(result: UnaryResult): result is LateResponse {
+  return result instanceof Later || result instanceof Promise;
+}
+
+/** Has a receiver get a handler's result. */
+export function deliver(result: LateResponse, receiver: Receiver<UnaryResponse>): void {
+  if (result instanceof Later) result.deliver(receiver);
+  else
+    result.then(
+      (response) => receiver.resolved(response),
+      (error: unknown) => receiver.rejected(error),
+    );
+}
+
+/** A handler's result for who adds something to it when it is there. */
+export function promised(result: UnaryResult): UnaryResponse | Promise<UnaryResponse> {
+  return result instanceof Later ? result.promise() : result;
+}
 
 /** A message that goes to many streams, but for a part of each one's own in its middle. */
 export interface CommonMessage {

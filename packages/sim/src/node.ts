@@ -9,9 +9,9 @@ import { Member } from "@quorate/member";
 import { BootstrapError } from "@quorate/member/testing";
 import { defined } from "@quorate/proto";
 import type { Raft } from "@quorate/raft";
-import type { ServiceTable } from "@quorate/rpc";
+import { promised, type ServiceTable, type UnaryHandler } from "@quorate/rpc";
 import type { ServerConfig } from "@quorate/server";
-import { serviceTable } from "@quorate/services";
+import { serviceTable, withStatuses } from "@quorate/services";
 import { directoryExpiry } from "@quorate/v2";
 import { watchStore } from "./apply-watch.ts";
 import type { SimOptions } from "./base/options.ts";
@@ -46,6 +46,10 @@ const DISK_OPERATIONS = [
   "makeDir",
   "syncDir",
 ] as const;
+
+/** A handler for callers that wait with promises: those of a run await what they get. */
+const withPromises = (handler: UnaryHandler): UnaryHandler =>
+  withStatuses((request, context) => promised(handler(request, context)));
 
 export interface NodeDeps {
   readonly options: SimOptions;
@@ -282,7 +286,8 @@ export class Node {
           this.hasNotJoined = false;
           this.#memberId = member.id;
           this.member = member;
-          this.services = this.#atTheDoor(serviceTable(member), { clock, process, random });
+          const table = serviceTable(member, withPromises);
+          this.services = this.#atTheDoor(table, { clock, process, random });
           plantMisbehavior(options.bug, member);
           this.#listen(member, process);
           this.#watch(member);

@@ -37,6 +37,7 @@ import { Lessor } from "./lease/lessor.ts";
 import { openTables } from "./level-files/records.ts";
 import { Membership } from "./membership/membership.ts";
 import { Mvcc } from "./mvcc/index.ts";
+import type { ApplyState } from "./requests/request-record.ts";
 import { encodeSnapshot } from "./snapshot-stream.ts";
 
 export interface StoreOptions {
@@ -99,6 +100,9 @@ export class Store {
    */
   #revisionBefore: number | undefined;
 
+  /** What the entry that is being applied changes, and its index. */
+  readonly #applied: ApplyState & { index: number };
+
   private constructor(
     backend: Backend,
     path: string,
@@ -115,6 +119,8 @@ export class Store {
     this.alarms = parts.alarms;
     this.auth = parts.auth;
     this.#liveBytes = parts.liveBytes;
+    const { mvcc, membership, lessor: leases, alarms, auth } = parts;
+    this.#applied = { mvcc, membership, leases, alarms, auth, index: position.index };
     this.#position = position;
     this.#writtenIndex = position.index;
     backend.liveSizes = () => this.writtenSizes;
@@ -212,8 +218,8 @@ export class Store {
    */
   begin(entry: raftpb.Entry, callers: Callers = ALL_AWAITED): AppliedEntry | Steps<AppliedEntry> {
     this.#checkNext(entry);
-    const { mvcc, membership, lessor: leases, alarms, auth } = this;
-    const state = { mvcc, membership, leases, alarms, auth, index: entry.index };
+    const state = this.#applied;
+    state.index = entry.index;
     const outcome = applyRequest({ state, callers }, entry.data);
     if (isSteps(outcome)) return this.#finish(entry, outcome);
     this.#position = { index: entry.index, term: entry.term, confState: this.#position.confState };

@@ -237,11 +237,15 @@ export class TestCluster implements AsyncDisposable {
    */
   async advanceLeases(seconds: number): Promise<void> {
     this.#leaseOffset.ms += seconds * 1000;
-    const { leases, store } = (await this.#leading()).launched.member;
     await until("the end of leases", () => {
+      // Another member may lead from one look to the next.
+      const member = newestLeader(this.#members)?.launched.member;
       const nowMs = nodeClock.monotonicMs() + this.#leaseOffset.ms;
-      return [...store.lessor.all()].every(
-        ({ id }) => (leases.counted(id)?.lease.expiryMs ?? 0) > nowMs,
+      return (
+        member !== undefined &&
+        [...member.store.lessor.all()].every(
+          ({ id }) => (member.leases.counted(id)?.lease.expiryMs ?? 0) > nowMs,
+        )
       );
     });
   }

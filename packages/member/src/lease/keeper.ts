@@ -418,7 +418,9 @@ export class LeaseKeeper implements LeaseObserver {
     if (!isBehind)
       this.#revokesPerSecond = Math.max(this.#revokesPerSecond / 2, maxRevokesPerSecond);
     else if (this.#inflightRevokes < maxInflightRevokes) {
-      this.#revokesPerSecond = Math.min(this.#revokesPerSecond * 2, maxHurriedRevokesPerSecond);
+      // Where leases are due at a keeper's first look, there is no rate yet.
+      const doubled = Math.max(this.#revokesPerSecond * 2, maxRevokesPerSecond);
+      this.#revokesPerSecond = Math.min(doubled, maxHurriedRevokesPerSecond);
     }
   }
 

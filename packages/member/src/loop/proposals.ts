@@ -29,16 +29,15 @@ import {
 } from "@quorate/store";
 import { type Identity, memberIdentity } from "../identity/caller.ts";
 import type { StoreRef } from "../reads/store-ref.ts";
+import { type Deliveries, type Proposer, proposerOf } from "./deliveries.ts";
 import type { LoopBounds } from "./limits.ts";
 import type { LoopTurns } from "./loop-turns.ts";
 import type { Timeouts } from "./timeouts.ts";
 
 /** One request that waits for its result. */
 interface Waiter {
-  readonly resolve: (result: AppliedEntry) => void;
-  readonly reject: (error: Error) => void;
+  readonly proposer: Proposer;
   readonly startedMs: number;
-  readonly deadlineMs: number;
   /** The term in which Raft took it; undefined: it has not. */
   term: number | undefined;
 }
@@ -70,6 +69,7 @@ export interface ProposalParts {
   readonly raft: Raft;
   readonly store: StoreRef;
   readonly requestIds: RequestIds;
+  readonly deliveries: Deliveries;
 }
 
 export class Proposals {
@@ -118,24 +118,30 @@ export class Proposals {
     } catch (error) {
       return Promise.reject(error);
     }
-    return this.enqueue(memberIdentity(this.#parts.store.current.auth), kind, request);
+    const result = Promise.withResolvers<Applied<K>>();
+    // What is applied under its id is this very request.
+    const identity = memberIdentity(this.#parts.store.current.auth);
+    this.enqueue(identity, kind, request, proposerOf(result));
+    return result.promise;
   }
 
   /** Takes a request that is checked to Raft. @param identity for the header of its entry */
-  enqueue<K extends RequestKind>(
+  enqueue(
     identity: Identity | undefined,
-    kind: K,
+    kind: RequestKind,
     request: Uint8Array,
-  ): Promise<Applied<K>> {
-    const { raft, requestIds } = this.#parts;
-    if (raft.commitIndex - raft.appliedIndex > this.#maxGap(kind))
-      return Promise.reject(errorOf("TooManyRequests"));
+    proposer: Proposer,
+  ): void {
+    const { raft, requestIds, deliveries } = this.#parts;
+    if (raft.commitIndex - raft.appliedIndex > this.#maxGap(kind)) {
+      deliveries.refused(proposer, errorOf("TooManyRequests"));
+      return;
+    }
     const id = requestIds.next();
     const payload = payloadOf(id, identity, kind, request);
     if (payload.length > this.#options.maxRequestBytes)
-      return Promise.reject(errorOf("RequestTooLarge"));
-    // What is applied under this id is this very request.
-    return this.queue(id, payload) as Promise<Applied<K>>;
+      deliveries.refused(proposer, errorOf("RequestTooLarge"));
+    else this.queue(id, payload, proposer);
   }
 
   #maxGap(kind: RequestKind): number {
@@ -174,42 +180,40 @@ export class Proposals {
 
   // --- Those that wait ---
 
-  /**
-   * Queues `payload` for the next turn. Resolves with the result of the entry whose request id is
-   * `id`; rejects with an EtcdError.
-   */
-  queue(id: bigint, payload: Uint8Array): Promise<AppliedEntry> {
-    if (this.#closed !== undefined) return Promise.reject(this.#closed);
+  /** Queues `payload` for the next turn: the proposer gets the result of the request `id`. */
+  queue(id: bigint, payload: Uint8Array, proposer: Proposer): void {
+    if (this.#closed !== undefined) {
+      this.#parts.deliveries.refused(proposer, this.#closed);
+      return;
+    }
     if (
       this.#waiting.size >= this.#options.bounds.maxWaitingProposals ||
       this.#queuedBytes + payload.length > this.#options.maxQueuedBytes
     ) {
-      return Promise.reject(errorOf("TooManyRequests"));
+      this.#parts.deliveries.refused(proposer, errorOf("TooManyRequests"));
+      return;
     }
     this.#queue.push(payload);
     this.#queuedIds.push(id);
     this.#queuedBytes += payload.length;
     if (this.#queue.length === 1) this.#parts.turns.wake();
-    return this.wait(id);
+    this.#await(id, proposer, undefined);
   }
 
   /**
    * Waits for the result of a request that Raft has already; its proposer bounds how many there
-   * are. Settles as `queue` does.
+   * are. Rejects with an EtcdError.
    * @param term in which Raft took it, if it is to end when that term's leader is succeeded
    */
   wait(id: bigint, term?: number): Promise<AppliedEntry> {
     if (this.#closed !== undefined) return Promise.reject(this.#closed);
-    const startedMs = this.#parts.clock.monotonicMs();
-    return new Promise((resolve, reject) => {
-      this.#waiting.set(id, {
-        resolve,
-        reject,
-        startedMs,
-        deadlineMs: startedMs + this.#options.timeoutMs,
-        term,
-      });
-    });
+    const result = Promise.withResolvers<AppliedEntry>();
+    this.#await(id, proposerOf(result), term);
+    return result.promise;
+  }
+
+  #await(id: bigint, proposer: Proposer, term: number | undefined): void {
+    this.#waiting.set(id, { proposer, startedMs: this.#parts.clock.monotonicMs(), term });
   }
 
   /**
@@ -299,7 +303,7 @@ export class Proposals {
     if (waiter === undefined) return undefined;
     this.#waiting.delete(id);
     this.#applying = 0n;
-    waiter.resolve(result);
+    this.#parts.deliveries.applied(waiter.proposer, result);
     return waiter.startedMs;
   }
 
@@ -327,7 +331,7 @@ export class Proposals {
       next = this.#successions[0];
     }
     for (const [id, waiter] of this.#waiting) {
-      if (waiter.deadlineMs > now) return;
+      if (waiter.startedMs + this.#options.timeoutMs > now) return;
       if (id === this.#applying) continue;
       this.#end(id, waiter, timeouts.error(waiter.startedMs, false));
     }
@@ -347,7 +351,7 @@ export class Proposals {
   #end(id: bigint, waiter: Waiter, error: Error): void {
     this.#waiting.delete(id);
     this.failed++;
-    waiter.reject(error);
+    this.#parts.deliveries.refused(waiter.proposer, error);
   }
 
   #clearQueue(): void {
@@ -362,7 +366,7 @@ export class Proposals {
     const waiters = [...this.#waiting.values()];
     this.#waiting.clear();
     this.#clearQueue();
-    for (const waiter of waiters) waiter.reject(error);
+    for (const { proposer } of waiters) this.#parts.deliveries.refused(proposer, error);
   }
 }
 

@@ -6,6 +6,7 @@
 import type { Clock, Random } from "@quorate/host";
 import { errorOf } from "@quorate/proto";
 import type { Raft } from "@quorate/raft";
+import type { Deliveries, Reader } from "./deliveries.ts";
 import type { LoopTurns } from "./loop-turns.ts";
 
 /** Round numbers have as many bits less than 64. */
@@ -19,9 +20,12 @@ export function firstRound(random: Random): number {
   return Number(random.fork("read-rounds").uint64() >> ROUND_SHIFT);
 }
 
-/** Reads that arrived in one turn: they have one deadline, and one promise. */
-interface Waiting extends PromiseWithResolvers<void> {
+/** Reads that arrived in one turn: they have one deadline. */
+interface Waiting {
   readonly deadlineMs: number;
+  readonly readers: Reader[];
+  /** What those share that wait with a promise. */
+  shared: PromiseWithResolvers<void> | undefined;
   count: number;
 }
 
@@ -52,6 +56,7 @@ export class Reads {
   readonly #limits: ReadLimits;
   readonly #clock: Clock;
   readonly #turns: Pick<LoopTurns, "wake">;
+  readonly #deliveries: Deliveries;
   #arrived: Waiting | undefined;
   /** Rounds in the order they were started; their indexes grow in the same order. */
   readonly #rounds = new Map<number, Round>();
@@ -69,29 +74,52 @@ export class Reads {
    */
   constructor(
     limits: ReadLimits,
-    deps: { clock: Clock; turns: Pick<LoopTurns, "wake">; firstRound: number },
+    deps: {
+      clock: Clock;
+      turns: Pick<LoopTurns, "wake">;
+      deliveries: Deliveries;
+      firstRound: number;
+    },
   ) {
     this.#limits = limits;
     this.#clock = deps.clock;
     this.#turns = deps.turns;
+    this.#deliveries = deps.deliveries;
     this.#nextRound = deps.firstRound;
   }
 
   /** Resolves when a read of the local store is linearizable; rejects with an EtcdError. */
   wait(): Promise<void> {
-    if (this.#closed !== undefined) return Promise.reject(this.#closed);
-    if (this.#waitingCount >= this.#limits.maxWaiting)
-      return Promise.reject(errorOf("TooManyRequests"));
+    const refusal = this.#refusal();
+    if (refusal !== undefined) return Promise.reject(refusal);
+    const waiting = this.#join();
+    waiting.shared ??= Promise.withResolvers();
+    return waiting.shared.promise;
+  }
+
+  /** As `wait`, for a reader that is told. */
+  add(reader: Reader): void {
+    const refusal = this.#refusal();
+    if (refusal === undefined) this.#join().readers.push(reader);
+    else this.#deliveries.refused(reader, refusal);
+  }
+
+  #refusal(): Error | undefined {
+    if (this.#closed !== undefined) return this.#closed;
+    return this.#waitingCount < this.#limits.maxWaiting ? undefined : errorOf("TooManyRequests");
+  }
+
+  #join(): Waiting {
     this.#waitingCount++;
     const waiting = (this.#arrived ??= this.#begin());
     waiting.count++;
-    return waiting.promise;
+    return waiting;
   }
 
   #begin(): Waiting {
     this.#turns.wake();
     const deadlineMs = this.#clock.monotonicMs() + this.#limits.timeoutMs;
-    return Object.assign(Promise.withResolvers<void>(), { deadlineMs, count: 0 });
+    return { deadlineMs, readers: [], shared: undefined, count: 0 };
   }
 
   get waitingCount(): number {
@@ -133,7 +161,9 @@ export class Reads {
       if (round.index === undefined || round.index > appliedIndex) continue;
       this.#rounds.delete(number);
       this.#waitingCount -= round.waiting.count;
-      round.waiting.resolve();
+      const { readers, shared } = round.waiting;
+      if (readers.length > 0) this.#deliveries.granted(readers);
+      shared?.resolve();
     }
   }
 
@@ -177,9 +207,10 @@ export class Reads {
     this.#rounds.clear();
   }
 
-  #fail({ count, reject }: Waiting, error: Error): void {
+  #fail({ count, readers, shared }: Waiting, error: Error): void {
     this.#waitingCount -= count;
     this.failed += count;
-    reject(error);
+    shared?.reject(error);
+    for (const reader of readers) this.#deliveries.refused(reader, error);
   }
 }

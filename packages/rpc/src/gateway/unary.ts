@@ -1,9 +1,17 @@
 /** A unary call by HTTP: the whole body is one request, the whole response one message. */
 import type { HttpExchange } from "@quorate/host";
 import { GrpcCode, type HttpRoute, wireToJson } from "@quorate/proto";
+import type { Receiver } from "../later.ts";
 import { joinMessage, messageSize } from "../messages.ts";
 import { statusOf } from "../served-call.ts";
-import type { Status, UnaryHandler, UnaryResponse } from "../service.ts";
+import {
+  deliver,
+  isLate,
+  type Status,
+  type UnaryHandler,
+  type UnaryResponse,
+  type UnaryResult,
+} from "../service.ts";
 import { CollectedBody } from "./body.ts";
 import { GatewayCall, OK } from "./call.ts";
 import { MessageWriter, NOW_BYTES } from "./message-writer.ts";
@@ -17,7 +25,7 @@ const LINGERING_TOO_MUCH: Status = {
   message: "grpc: requests of clients that have gone hold too much memory",
 };
 
-export class GatewayUnary extends GatewayCall {
+export class GatewayUnary extends GatewayCall implements Receiver<UnaryResponse> {
   readonly #handler: UnaryHandler;
   readonly #body = new CollectedBody();
   #requestBytes = 0;
@@ -59,28 +67,25 @@ export class GatewayUnary extends GatewayCall {
   #handle(request: Uint8Array): void {
     this.#requestBytes = request.length;
     this.received(request.length);
-    let response: UnaryResponse | Promise<UnaryResponse>;
+    let result: UnaryResult;
     try {
-      response = this.#handler(request, this);
+      result = this.#handler(request, this);
     } catch (error) {
       this.finish(statusOf(error));
       return;
     }
-    if (response instanceof Promise) {
+    if (isLate(result)) {
       this.#isWorking = true;
-      response.then(
-        (message) => this.#resolved(message),
-        (error) => this.#failed(error),
-      );
-    } else this.#respond(response);
+      deliver(result, this);
+    } else this.#respond(result);
   }
 
-  #resolved(message: UnaryResponse): void {
+  resolved(message: UnaryResponse): void {
     this.#stopWorking();
     this.#respond(message);
   }
 
-  #failed(error: unknown): void {
+  rejected(error: unknown): void {
     this.#stopWorking();
     this.finish(statusOf(error));
   }

@@ -4,10 +4,13 @@ import type { FieldList } from "../hpack/hpack.ts";
 import type { Http2Connection } from "../http2/connection.ts";
 import { FORWARDED_FOR } from "../http2/peer.ts";
 import type { Http2Stream, StreamConsumer } from "../http2/stream.ts";
+import type { Receiver } from "../later.ts";
 import { MessageAssembler, messageSize, PREFIX_BYTES } from "../messages.ts";
 import { HELD_TOO_MUCH, ServedCall, statusOf } from "../served-call.ts";
 import {
   type CallContext,
+  deliver,
+  isLate,
   type MessageBytes,
   type Status,
   StatusError,
@@ -16,6 +19,7 @@ import {
   type StreamListener,
   type UnaryHandler,
   type UnaryResponse,
+  type UnaryResult,
 } from "../service.ts";
 import { checkCompressed, MAX_COMPRESSED_NOW_BYTES } from "./compression.ts";
 import {
@@ -156,7 +160,7 @@ abstract class Call extends ServedCall<GrpcShared> implements StreamConsumer {
  * A unary call, the path of most calls: one DATA frame in, one handler, three frames out, and no
  * allocated objects but the stream and this call.
  */
-export class UnaryCall extends Call {
+export class UnaryCall extends Call implements Receiver<UnaryResponse> {
   readonly #handler: UnaryHandler;
   readonly #gzip: boolean;
   #request: Uint8Array | undefined = undefined;
@@ -275,23 +279,20 @@ export class UnaryCall extends Call {
 
   #handle(request: Uint8Array): void {
     this.received(request.length);
-    let response: UnaryResponse | Promise<UnaryResponse>;
+    let result: UnaryResult;
     try {
-      response = this.#handler(request, this);
+      result = this.#handler(request, this);
     } catch (error) {
       this.finish(statusOf(error));
       this.release();
       return;
     }
-    if (response instanceof Promise) {
+    if (isLate(result)) {
       this.#working = true;
       this.connection.working(this.heldBytes);
-      response.then(
-        (message) => this.#resolved(message),
-        (error) => this.#failed(error),
-      );
+      deliver(result, this);
     } else {
-      this.#respond(response);
+      this.#respond(result);
       this.release();
     }
   }
@@ -306,13 +307,13 @@ export class UnaryCall extends Call {
     }
   }
 
-  #resolved(message: UnaryResponse): void {
+  resolved(message: UnaryResponse): void {
     this.#stopWorking();
     this.#respond(message);
     this.connection.touched();
   }
 
-  #failed(error: unknown): void {
+  rejected(error: unknown): void {
     this.#stopWorking();
     this.finish(statusOf(error));
     this.connection.touched();

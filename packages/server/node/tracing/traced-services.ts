@@ -10,14 +10,15 @@ import {
   WatchRequest,
   WatchService,
 } from "@quorate/proto";
-import type {
-  CallContext,
-  ServiceTable,
-  Status,
-  StreamCall,
-  StreamHandler,
-  StreamListener,
-  UnaryHandler,
+import {
+  type CallContext,
+  promised,
+  type ServiceTable,
+  type Status,
+  type StreamCall,
+  type StreamHandler,
+  type StreamListener,
+  type UnaryHandler,
 } from "@quorate/rpc";
 import { statusOf } from "../../src/audit/verdict.ts";
 import { type InnerSpan, innerSpans, watchAttributes } from "../../src/tracing/calls.ts";
@@ -95,7 +96,8 @@ export class TracedServices {
       };
       try {
         within = inner && tracer.within(span, inner.name, attributesOf(inner, request));
-        const answer = handler(request, new TracedContext(context, tracer, within ?? span));
+        const traced = new TracedContext(context, tracer, within ?? span);
+        const answer = promised(handler(request, traced));
         if (answer instanceof Promise) {
           return answer.then((message) => {
             finish(OK);

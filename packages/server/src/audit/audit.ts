@@ -23,6 +23,7 @@ import {
 } from "@quorate/proto";
 import {
   type CallContext,
+  promised,
   type ServiceTable,
   type Status,
   StatusError,
@@ -144,7 +145,7 @@ export class Audit {
       let response: UnaryResponse | Promise<UnaryResponse>;
       try {
         this.#refuseWrite(path, request);
-        response = handler(request, context);
+        response = promised(handler(request, context));
       } catch (error) {
         return ends.failed({ request, context, startMs }, error);
       }

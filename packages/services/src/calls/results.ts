@@ -4,7 +4,16 @@
  */
 
 import type { Member } from "@quorate/member";
-import { EtcdError, GrpcCode, RangeResponse, type ResponseHeader, WireError } from "@quorate/proto";
+import {
+  alloc,
+  EtcdError,
+  GrpcCode,
+  RangeResponse,
+  ResponseHeader,
+  varintSize,
+  WireError,
+  writePrefix,
+} from "@quorate/proto";
 import { type CommonMessage, StatusError, type UnaryHandler } from "@quorate/rpc";
 import { InvalidRequestError } from "@quorate/store";
 
@@ -63,18 +72,49 @@ export function completed<T extends { header: ResponseHeader | undefined }>(
   return Object.assign(response, { header });
 }
 
+/** Tags of the field `header` of every response, and of ResponseHeader. */
+const HEADER_TAG = 0x0a;
+const REVISION_TAG = 0x18;
+const TERM_TAG = 0x20;
+
+/** The fields of a header that it has beside revision and term. */
+function encodedIds(member: Pick<Member, "header">): Uint8Array {
+  const header = { ...member.header(0), raftTerm: 0 };
+  return ResponseHeader.encode(header).slice();
+}
+
 /**
  * A response's header of now, encoded once for all responses between two changes: what they have in
  * common.
  */
 export class EncodedHeader {
-  readonly #member: Member;
+  readonly #member: Pick<Member, "header" | "store" | "term">;
+  /** The fields of the header that no change has others of. */
+  #ids: Uint8Array | undefined;
   #revision = -1;
   #term = -1;
   #field: CommonMessage | undefined;
 
-  constructor(member: Member) {
+  constructor(member: Pick<Member, "header" | "store" | "term">) {
     this.#member = member;
+  }
+
+  /** The field `header` with a revision, for one response. */
+  at(revision: number): Uint8Array {
+    const member = this.#member;
+    const { term } = member;
+    // A field that is 0 is left out.
+    if (revision === 0 || term === 0)
+      return RangeResponse.encode({ header: member.header(revision) });
+    const ids = (this.#ids ??= encodedIds(member));
+    const size = ids.length + 2 + varintSize(revision) + varintSize(term);
+    const bytes = alloc(2 + size);
+    bytes[0] = HEADER_TAG;
+    bytes[1] = size;
+    bytes.set(ids, 2);
+    const end = writePrefix(bytes, 2 + ids.length, REVISION_TAG, revision);
+    writePrefix(bytes, end, TERM_TAG, term);
+    return bytes;
   }
 
   /** The field `header`, which is the first of every response; the others may follow it. */

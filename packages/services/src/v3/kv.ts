@@ -10,7 +10,6 @@ import {
   SharedTurns,
   type SliceTask,
 } from "@quorate/member";
-import type { Histogram } from "@quorate/metrics";
 import {
   CompactionRequest,
   CompactionResponse,
@@ -24,10 +23,11 @@ import {
   RangeRequest,
   RangeResponse,
   type TxnRequest,
+  toLatin1,
 } from "@quorate/proto";
 import type { UnaryHandler, UnaryResponse } from "@quorate/rpc";
 import {
-  applyRange,
+  type Applied,
   checkRange,
   checkTxn,
   checkWork,
@@ -38,11 +38,20 @@ import {
   mayReadMuch,
   rangeIfSmall,
   rangeInto,
+  readKey,
   readTxn,
   type Steps,
 } from "@quorate/store";
 import { completed, EncodedHeader } from "../calls/results.ts";
-import { encodeReadTxn, GetAnswers, messageOf, RangeWriter } from "./range-answer.ts";
+import { LateRead, LateWrite, type ReadEncoder, type WriteEncoder } from "./late-answers.ts";
+import {
+  encodeReadTxn,
+  GetAnswers,
+  isSoleKey,
+  messageOf,
+  RangeWriter,
+  soleKey,
+} from "./range-answer.ts";
 import { encodeDeleteRange, encodeTxn } from "./write-answer.ts";
 
 /** A record from this size on counts for the time of a turn. */
@@ -65,49 +74,68 @@ function rangeHandler(member: Member): UnaryHandler {
     response.header = member.header(defined(response.header, "the header").revision);
     return RangeResponse.encode(response);
   };
-  const get = (request: RangeRequest): UnaryResponse => {
-    const response = applyRange(member.store.mvcc, request);
-    const [record] = response.kvs;
+  const get = (key: string, revision: number): UnaryResponse => {
+    const record = readKey(member.store.mvcc.view, key, revision);
     if (record !== undefined && record.length >= LARGE_RECORD_BYTES)
       slices.noteBytes(record.length);
-    return answers.of(header.now().before, response);
+    return answers.of(header.now().before, record);
   };
   const read = (request: RangeRequest, caller: Caller): UnaryResponse | Promise<UnaryResponse> => {
-    if (isPlainGet(request) && slices.takesGet()) return get(request);
+    if (isPlainGet(request) && slices.takesGet())
+      return get(toLatin1(request.key), request.revision);
     const few = slices.now(caller, (mostKeys) =>
       rangeIfSmall(member.store.mvcc.view, request, mostKeys),
     );
     if (few !== undefined) return encode(few);
     return slices.run(caller, (task) => rangeSteps(member, request, task));
   };
+  const secondsSince = (startMs: number): number => (clock.monotonicMs() - startMs) / 1000;
   const timed = (request: RangeRequest, caller: Caller): UnaryResponse | Promise<UnaryResponse> => {
     const startMs = clock.monotonicMs();
-    const observe = (duration: Histogram) =>
-      duration.observe((clock.monotonicMs() - startMs) / 1000);
     try {
       const answer = read(request, caller);
-      if (!(answer instanceof Promise)) observe(succeeded);
+      if (!(answer instanceof Promise)) succeeded.observe(secondsSince(startMs));
       else {
         answer.then(
-          () => observe(succeeded),
-          () => observe(failed),
+          () => succeeded.observe(secondsSince(startMs)),
+          () => failed.observe(secondsSince(startMs)),
         );
       }
       return answer;
     } catch (error) {
-      observe(failed);
+      failed.observe(secondsSince(startMs));
       throw error;
     }
   };
-  return (bytes, context) => {
-    const request = RangeRequest.decode(bytes);
-    refuse(checkRange(request));
-    const caller = callerOf(context);
-    return member.read(caller, {
+  const permitted = (request: RangeRequest, caller: Caller, linearizable: boolean) =>
+    member.read(caller, {
       access: { kind: "range", request },
-      linearizable: !request.serializable,
+      linearizable,
       run: () => timed(request, caller),
     });
+  const granted: ReadEncoder = (answer) => {
+    const { isOpen } = member;
+    const key = isOpen ? soleKey(answer.request) : undefined;
+    if (key !== undefined && slices.takesGet()) {
+      const startMs = clock.monotonicMs();
+      const response = get(key, 0);
+      succeeded.observe(secondsSince(startMs));
+      return response;
+    }
+    const request = RangeRequest.decode(answer.request);
+    return isOpen ? timed(request, answer.caller) : permitted(request, answer.caller, false);
+  };
+  return (bytes, context) => {
+    const { isOpen } = member;
+    if (!isOpen || !isSoleKey(bytes)) {
+      const request = RangeRequest.decode(bytes);
+      refuse(checkRange(request));
+      if (!isOpen || request.serializable)
+        return permitted(request, callerOf(context), !request.serializable);
+    }
+    const answer = new LateRead(bytes, context, granted);
+    member.awaitRound(answer);
+    return answer;
   };
 }
 
@@ -123,6 +151,7 @@ export function kvService(member: Member): ReadonlyMap<string, UnaryHandler> {
   const { Range, Put, DeleteRange, Txn, Compact } = KVService.methods;
 
   const turns = new SharedTurns(member.clock);
+  const header = new EncodedHeader(member);
   const checkWorkOf = (
     request: DeleteRangeRequest | TxnRequest,
     caller: Caller,
@@ -141,17 +170,30 @@ export function kvService(member: Member): ReadonlyMap<string, UnaryHandler> {
       run: () => Promise.resolve(member.slices.run(caller, steps)),
     });
   };
-  const writing = async (bytes: Uint8Array, request: TxnRequest, caller: Caller) => {
-    if (mayReadMuch(request)) {
-      const permitted = member.permit(caller, { kind: "txn", request });
-      if (permitted !== undefined) await permitted;
-      await (member.spaceRefusal("txn", request) ?? checkWorkOf(request, caller));
-      const applied = await member.proposeFitting(caller, "txn", bytes, request);
-      return encodeTxn({ turns, caller }, completed(member, applied));
-    }
-    const applied = await member.propose(caller, "txn", bytes, request);
+  const permitDeletion = async (request: DeleteRangeRequest, caller: Caller) => {
+    const permitted = member.permit(caller, { kind: "deleteRange", request });
+    if (permitted !== undefined) await permitted;
+    await checkWorkOf(request, caller);
+  };
+  const readingMuch = async (bytes: Uint8Array, request: TxnRequest, caller: Caller) => {
+    const permitted = member.permit(caller, { kind: "txn", request });
+    if (permitted !== undefined) await permitted;
+    await (member.spaceRefusal("txn", request) ?? checkWorkOf(request, caller));
+    const applied = await member.proposeFitting(caller, "txn", bytes, request);
     return encodeTxn({ turns, caller }, completed(member, applied));
   };
+  // What is applied under a request's id is that very request.
+  const putAnswer: WriteEncoder = (result) => {
+    const applied = result as Applied<"put">;
+    const { response } = applied;
+    return response?.header === undefined || response.prevKv !== undefined
+      ? PutResponse.encode(completed(member, applied))
+      : header.at(response.header.revision);
+  };
+  const deleteAnswer: WriteEncoder = (applied, { caller }) =>
+    encodeDeleteRange({ turns, caller }, completed(member, applied as Applied<"deleteRange">));
+  const txnAnswer: WriteEncoder = (applied, { caller }) =>
+    encodeTxn({ turns, caller }, completed(member, applied as Applied<"txn">));
 
   return new Map<string, UnaryHandler>([
     [Range.path, rangeHandler(member)],
@@ -159,23 +201,21 @@ export function kvService(member: Member): ReadonlyMap<string, UnaryHandler> {
       Put.path,
       (bytes, context) => {
         const request = PutRequest.decode(bytes);
-        return member
-          .propose(callerOf(context), "put", bytes, request)
-          .then((applied) => PutResponse.encode(completed(member, applied)));
+        const answer = new LateWrite(context, putAnswer);
+        member.proposeFor(answer, answer.caller, "put", bytes, request);
+        return answer;
       },
     ],
     [
       DeleteRange.path,
-      async (bytes, context) => {
+      (bytes, context) => {
         const request = DeleteRangeRequest.decode(bytes);
-        const caller = callerOf(context);
-        if (mayReadMuch(request)) {
-          const permitted = member.permit(caller, { kind: "deleteRange", request });
-          if (permitted !== undefined) await permitted;
-          await checkWorkOf(request, caller);
-        }
-        const applied = await member.propose(caller, "deleteRange", bytes, request);
-        return encodeDeleteRange({ turns, caller }, completed(member, applied));
+        const answer = new LateWrite(context, deleteAnswer);
+        const propose = () =>
+          member.proposeFor(answer, answer.caller, "deleteRange", bytes, request);
+        if (!mayReadMuch(request)) propose();
+        else permitDeletion(request, answer.caller).then(propose, (error) => answer.refused(error));
+        return answer;
       },
     ],
     [
@@ -183,7 +223,11 @@ export function kvService(member: Member): ReadonlyMap<string, UnaryHandler> {
       (bytes, context) => {
         const request = decodeTxn(bytes, maxTxnOps);
         const caller = callerOf(context);
-        return isReadOnlyTxn(request) ? readOnly(request, caller) : writing(bytes, request, caller);
+        if (isReadOnlyTxn(request)) return readOnly(request, caller);
+        if (mayReadMuch(request)) return readingMuch(bytes, request, caller);
+        const answer = new LateWrite(context, txnAnswer);
+        member.proposeFor(answer, caller, "txn", bytes, request);
+        return answer;
       },
     ],
     [

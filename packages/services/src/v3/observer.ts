@@ -76,10 +76,11 @@ export function rpcObserver(metrics: MemberMetrics, clock: Clock, slow?: SlowCal
       if (method === undefined) return;
       // A code beyond those that gRPC has is what gRPC makes of it.
       (method.handledByCode[code] ?? method.handledByCode[GrpcCode.Unknown])?.add();
-      if (method.isUnary) slow?.ended(path, CODE_NAMES[code] ?? "Unknown", startedMs);
+      const nowMs = clock.monotonicMs();
+      if (method.isUnary) slow?.ended(path, CODE_NAMES[code] ?? "Unknown", startedMs, nowMs);
       const isRange = path === RANGE;
       if (method.handling === undefined && !isRange) return;
-      const seconds = (clock.monotonicMs() - startedMs) / 1000;
+      const seconds = (nowMs - startedMs) / 1000;
       method.handling?.observe(seconds);
       // What writes is measured where its result comes in.
       if (isRange) (code === GrpcCode.OK ? rangeSucceeded : rangeFailed).observe(seconds);
@@ -117,9 +118,8 @@ export class SlowCalls {
     this.#logger = logger;
   }
 
-  /** A call has ended now. `startedMs` is of the clock's monotonic time. */
-  ended(path: string, code: string, startedMs: number): void {
-    const nowMs = this.#clock.monotonicMs();
+  /** A call has ended now. The times are of the clock's monotonic time. */
+  ended(path: string, code: string, startedMs: number, nowMs: number): void {
     const tookMs = nowMs - startedMs;
     if (tookMs <= this.#limitMs) return;
     if (nowMs - this.#windowStartMs >= 1000) {

@@ -13,6 +13,7 @@ import {
   RESPONSES_TAG,
   type ResponseHeader,
   TxnResponse,
+  toLatin1,
   writePrefix,
 } from "@quorate/proto";
 import { joinMessage, messageSize, type PieceSource, type UnaryResponse } from "@quorate/rpc";
@@ -249,17 +250,32 @@ export function encodeReadTxn(
 /** RangeResponse.count of 1. */
 const COUNT_ONE: Uint8Array = Uint8Array.of(0x20, 1);
 
+/** Tag of RangeRequest.key. */
+const KEY_TAG = 0x0a;
+
+/** Whether a request has a key and nothing else, and so reads that key as it is now. */
+export function isSoleKey(bytes: Uint8Array): boolean {
+  const { length } = bytes;
+  return length > 2 && length < 0x82 && bytes[0] === KEY_TAG && bytes[1] === length - 2;
+}
+
+/** The key of a request that has nothing else; undefined for others, which are to be decoded. */
+export function soleKey(bytes: Uint8Array): string | undefined {
+  return isSoleKey(bytes) ? toLatin1(bytes, 2) : undefined;
+}
+
 /** The responses to reads of one key. */
 export class GetAnswers {
   /** Tag and length of the last record: those of one length follow each other often. */
   #prefix: Uint8Array = EMPTY;
   #prefixedBytes = -1;
 
-  /** @param header the field `header` of the response, whose own is passed over */
-  of(header: Uint8Array, { kvs, more, count }: RangeResponse): UnaryResponse {
-    const [record] = kvs;
-    if (record === undefined || count !== 1 || more)
-      return [header, RangeResponse.encode({ kvs, more, count })];
+  /**
+   * @param header the field `header` of the response
+   * @param record undefined where there is no such key
+   */
+  of(header: Uint8Array, record: Uint8Array | undefined): UnaryResponse {
+    if (record === undefined) return header;
     if (record.length !== this.#prefixedBytes) {
       this.#prefix = prefix(KVS_TAG, record.length);
       this.#prefixedBytes = record.length;

@@ -21,12 +21,13 @@ import {
   RangeRequest,
   services,
 } from "@quorate/proto";
-import type {
-  CallContext,
-  ServiceTable,
-  StreamHandler,
-  UnaryHandler,
-  UnaryResponse,
+import {
+  type CallContext,
+  promised,
+  type ServiceTable,
+  type StreamHandler,
+  type UnaryHandler,
+  type UnaryResponse,
 } from "@quorate/rpc";
 import { checkRange, keyRange, rangeChunk, type Steps } from "@quorate/store";
 import { unimplemented, withStatuses } from "../calls/results.ts";
@@ -204,7 +205,7 @@ function ruled(member: Member, handler: UnaryHandler): UnaryHandler {
     if (context.path.startsWith(AUTH_PATHS)) return ruledAuth(member, handler, request, context);
     const admitted = admitByRule(member, context);
     return admitted instanceof Promise
-      ? admitted.then(() => handler(request, context))
+      ? admitted.then(() => promised(handler(request, context)))
       : handler(request, context);
   };
 }

@@ -20,6 +20,7 @@ export {
   range,
   rangeIfSmall,
   rangeInto,
+  readKey,
 } from "./range.ts";
 export { type ChunkRequest, type ChunkSummary, rangeChunk } from "./range-chunk.ts";
 export { type ReadTxnAnswer, readTxn } from "./read-txn.ts";

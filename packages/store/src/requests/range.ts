@@ -95,11 +95,19 @@ export function rangeIfSmall(
   return { header: headerAt(view.revision), kvs, more, count: indexes.length };
 }
 
-function get(view: ReadView, request: RangeRequest): RangeResponse {
+/**
+ * The record of one key; undefined if there was none at the revision, of which 0 is the newest.
+ * @throws EtcdError FutureRev, Compacted
+ */
+export function readKey(view: ReadView, key: string, revision: number): Uint8Array | undefined {
   view.counts.ranges++;
-  const keys = keyRange(request.key, request.rangeEnd);
-  const found = view.get(keys.key, view.resolve(request.revision));
-  const kvs = found === undefined ? [] : [view.record(found)];
+  const found = view.get(key, view.resolve(revision));
+  return found === undefined ? undefined : view.record(found);
+}
+
+function get(view: ReadView, request: RangeRequest): RangeResponse {
+  const record = readKey(view, keyRange(request.key, request.rangeEnd).key, request.revision);
+  const kvs = record === undefined ? [] : [record];
   return { header: headerAt(view.revision), kvs, more: false, count: kvs.length };
 }
 

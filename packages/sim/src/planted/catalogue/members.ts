@@ -106,26 +106,29 @@ export const MEMBER_BUGS: Readonly<Record<string, CatalogueBug>> = {
     seed: 3,
   },
   "proposes-unchecked": {
-    at: "member/src/member.ts#Member.propose",
+    at: "member/src/member.ts#Member.proposeFor",
     find: `
       try {
         $message = $decoded ?? decodeRequest($kind, $request, this.#parts.limits);
         const $refusal = this.spaceRefusal($kind, $message);
-        if ($refusal !== undefined) return $refusal;
+        if ($refusal !== undefined) {
+          $refusal.catch(($why) => $proposer.refused($why));
+          return;
+        }
       } catch ($error) {
-        return Promise.reject($error);
+        this.#parts.deliveries.refused($proposer, $error as Error);
+        return;
       }
-      return this.proposeFitting($caller, $kind, $request, $message);`,
+      this.#proposeFitting($proposer, $caller, $kind, $request, $message);`,
     put: `
-      try {
-        const $refusal = $decoded && this.spaceRefusal($kind, $decoded);
-        if ($refusal !== undefined) return $refusal;
-      } catch ($error) {
-        return Promise.reject($error);
+      const $refusal = $decoded && this.spaceRefusal($kind, $decoded);
+      if ($refusal !== undefined) {
+        $refusal.catch(($error) => $proposer.refused($error));
+        return;
       }
-      return Promise.resolve()
+      Promise.resolve()
         .then(() => this.auth.authority.identify($caller))
-        .then((identity) => this.#enqueue($caller, identity, $kind, $request));`,
+        .then((identity) => this.#enqueue($proposer, $caller, identity, $kind, $request));`,
     sim: { hostileEveryMs: 100, faultPhaseMs: 3000 },
     seed: 1,
   },
@@ -137,13 +140,11 @@ export const MEMBER_BUGS: Readonly<Record<string, CatalogueBug>> = {
     seed: 1,
   },
   "refused-write-goes-on": {
-    at: "member/src/member.ts#Member.propose",
-    find: "if ($refusal !== undefined) return $refusal;",
+    at: "member/src/member.ts#Member.proposeFor",
+    find: "$refusal.catch(($why) => $proposer.refused($why));",
     put: `
-      if ($refusal !== undefined) {
-        this.#enqueue(caller, undefined, kind, request).catch(() => {});
-        return $refusal;
-      }`,
+      $refusal.catch(($why) => $proposer.refused($why));
+      this.#enqueue({ applied() {}, refused() {} }, caller, undefined, kind, request);`,
     sim: TIGHT_QUOTA,
     seed: 78,
   },
@@ -270,8 +271,22 @@ export const MEMBER_BUGS: Readonly<Record<string, CatalogueBug>> = {
     put: "$revision < $watcher.startRevision",
     tests: ["packages/server/test/watch*.test.ts"],
   },
+  "a caller's work runs within the loop": {
+    at: "member/src/loop/deliveries.ts#Deliveries.#add",
+    find: "NOW.then(this.#deliver)",
+    put: "this.#deliver()",
+    tests: ["packages/member/test/deliveries.test.ts"],
+    sim: "no",
+  },
+  "a result that comes before its receiver is lost": {
+    at: "rpc/src/later.ts#Later.deliver",
+    find: "this.#early($receiver)",
+    put: "this.#receiver = $receiver",
+    tests: ["packages/rpc/test/later.test.ts"],
+    sim: "no",
+  },
   "a read joins a round of reads that was asked before it": {
-    at: "member/src/loop/reads.ts#Reads.wait",
+    at: "member/src/loop/reads.ts#Reads.#join",
     find: "const $waiting = (this.#arrived ??= this.#begin());",
     put: `
       const asked = [...this.#rounds.values()].at(-1);
