@@ -1,4 +1,4 @@
-/** Headers of responses that are encoded without their objects: the bytes are those of the codec. */
+/** Headers of responses that are encoded without their objects have the bytes of the codec. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Member } from "@quorate/member";
