@@ -3,14 +3,6 @@
  * exports this file.
  */
 export type { ConfigFile } from "@quorate/server";
-export type {
-  Program,
-  ProgramOptions,
-  ProgramWorld,
-  SimulatedClient,
-  SimulatedClock,
-  SimulatedNemesis,
-} from "@quorate/sim/node";
 export {
   type CallFailure,
   type ClusterOptions,
@@ -21,8 +13,14 @@ export {
 export { QuorateContainer, type StartedQuorateContainer } from "./node/container.ts";
 export {
   findSeed,
+  type Program,
+  type ProgramOptions,
+  type ProgramWorld,
   type SeedOptions,
   type Simulated,
+  type SimulatedClient,
+  type SimulatedClock,
+  type SimulatedNemesis,
   SimulationError,
   simulate,
 } from "./node/simulate.ts";

@@ -4,7 +4,7 @@
  * it stands for. A file that works on texts must be in one of the two, or be left out for a reason.
  */
 
-import { readdirSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 import { Pauses } from "@quorate/host";
 import { nodeClock } from "@quorate/host/node";
@@ -31,7 +31,8 @@ const OWN_TEXTS: ReadonlySet<string> = new Set(["cli", "ctl", "embed", "quorate"
 /** Folders whose exported functions are called without being listed. */
 const PURE = readdirSync(`${ROOT}/packages`)
   .filter((name) => !OWN_TEXTS.has(name))
-  .map((name) => `packages/${name}/src`);
+  .map((name) => `packages/${name}/src`)
+  .filter((folder) => existsSync(`${ROOT}/${folder}`));
 /** Of the tools those that read what a server or a file says. */
 const TOOLS = [
   ..."ctl/src/commands/txn ctl/src/commands/member-id cli/src/go-format ctl/src/connect/peer-url".split(
@@ -96,7 +97,7 @@ const LISTED: readonly Listed[] = [
       },
     16 * KIB,
   ),
-  listed("rpc/src/hpack/decoder", "header block", ({ HpackDecoder }) => (text) => {
+  listed("rpc/src/hpack/hpack", "header block", ({ HpackDecoder }) => (text) => {
     const bytes = latin1(text);
     return new HpackDecoder(4096, HEAD_BYTES).decode(bytes, 0, bytes.length);
   }),

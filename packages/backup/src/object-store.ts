@@ -1,6 +1,6 @@
 /**
- * A place for the files of a backup besides a directory: objects by name, written whole. node/s3-store.ts
- * is one in an object store of Amazon's protocol.
+ * A place for the files of a backup besides a directory: objects by name, written whole.
+ * node/s3-store.ts is one in an object store of Amazon's protocol.
  */
 import { CodedError, concat } from "@quorate/proto";
 

@@ -47,7 +47,7 @@ const CEL_FUNCTIONS: Readonly<Record<string, readonly string[]>> = {
 export const LISTED: readonly Listed[] = [
   ...["", "a="].map((start) =>
     listed(
-      "kube-apiserver/src/handlers/query",
+      "kube-apiserver/src/handlers/target",
       `query ${start}`,
       ({ Query }) =>
         (text) =>

@@ -5,10 +5,20 @@
  *     await simulate(17, async ({ clients: [a, b], nemesis, clock }) => { ... });
  */
 import { check, checkOptions, FLAG, INTEGER } from "@quorate/host";
+import { CodedError } from "@quorate/proto";
 import { type Program, type ProgramOptions, runProgram } from "@quorate/sim/node";
 
+export type {
+  Program,
+  ProgramOptions,
+  ProgramWorld,
+  SimulatedClient,
+  SimulatedClock,
+  SimulatedNemesis,
+} from "@quorate/sim/node";
+
 /** A program has failed under a seed. */
-export class SimulationError extends Error {
+export class SimulationError extends CodedError<"Failed"> {
   readonly seed: number;
   /** Over all that happened; the same each time the seed runs. */
   readonly hash: string;
@@ -16,10 +26,11 @@ export class SimulationError extends Error {
   constructor(seed: number, hash: string, failure: unknown, story: string) {
     const what = failure instanceof Error ? failure.message : String(failure);
     super(
+      "SimulationError",
+      "Failed",
       `${what}\nseed ${seed}, hash ${hash}: simulate(${seed}, ...) repeats it. What happened last:\n${story}`,
-      { cause: failure },
+      failure,
     );
-    this.name = "SimulationError";
     this.seed = seed;
     this.hash = hash;
   }

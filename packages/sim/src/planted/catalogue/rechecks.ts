@@ -148,7 +148,7 @@ const RECHECKS: Readonly<Record<string, Omit<CatalogueBug, "sim">>> = {
     tests: ["packages/server/test/watch.test.ts", "packages/server/test/watch-random.test.ts"],
   },
   "the session of a client expires while it waits for a lock": {
-    at: "client/src/lock.ts#lockNamed",
+    at: "client/src/lock.ts#acquire",
     find: "$kvs[0]?.createRevision !== $entry.revision",
     put: "false",
     tests: ["packages/client/test/lock.test.ts"],
