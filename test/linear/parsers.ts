@@ -150,7 +150,7 @@ const LISTED: readonly Listed[] = [
         asksForWebSocket(head({ upgrade: text })),
   ),
   listed(
-    "rpc/src/client/response-head",
+    "rpc/src/client/client-call",
     "gRPC status",
     ({ statusOf }) =>
       (text) =>
@@ -307,7 +307,7 @@ const LISTED: readonly Listed[] = [
     BODY_BYTES,
   ),
   listed(
-    "rpc/src/grpc/base64",
+    "rpc/src/grpc/calls",
     "base64 of gRPC",
     ({ decodeBase64 }) =>
       (text) =>
@@ -334,6 +334,14 @@ const LISTED: readonly Listed[] = [
     ({ parseEndpoint }) =>
       (text) =>
         parseEndpoint(text, false),
+  ),
+  listed(
+    "backup/node/s3-store",
+    "XML of an object store",
+    ({ elements }) =>
+      (text) =>
+        elements(text, "Key"),
+    BODY_BYTES,
   ),
   listed(
     "ctl/src/observe/metrics-text",
@@ -398,6 +406,11 @@ export const LEFT_OUT: Readonly<Record<string, string>> = {
   "packages/cli/": "the operator's own command line",
   "packages/sim/": "the simulator's own texts",
   "packages/bolt/": "the operator's own file",
+  "packages/backup/src/fetch.ts": "no text but names that format.ts parses",
+  "packages/backup/node/s3-signature.ts": "requests that are made here",
+  "packages/client/src/codec.ts": "a value, by JSON.parse or the program's own codec",
+  "packages/host/node/memory/": "paths and keys of the process's own",
+  "packages/member/src/identity/passwords.ts": "a stored hash, by one pattern from its start",
   "packages/embed/": "the options of the program that embeds a member",
   "packages/server/src/config/": "the operator's command line and file",
   "packages/server/node/": "the surroundings of the process: /proc, files of the operator",

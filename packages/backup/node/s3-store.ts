@@ -357,7 +357,7 @@ async function* inParts(
 }
 
 /** The contents of all elements of a name that have no attributes, in order. Linear. */
-function elements(xml: string, name: string): string[] {
+export function elements(xml: string, name: string): string[] {
   const [open, close] = [`<${name}>`, `</${name}>`];
   const found: string[] = [];
   for (let at = 0; ; ) {

@@ -281,6 +281,7 @@ export const LEFT_OUT: Readonly<Record<string, string>> = {
   "packages/kube-apiserver/src/openapi/": "groups and kinds of checked definitions",
   "packages/kube-apiserver/src/authn/impersonation.ts":
     "one split of a header; attack:linear sends it",
+  "packages/kube-apiserver/src/authn/request-authenticator.ts": "one split of a header, of three",
   "packages/kube-apiserver/src/authn/service-account-tokens.ts":
     "a token that jose has taken apart",
   "packages/kube-apiserver/src/authn/token-requests.ts": "claims that were made here",

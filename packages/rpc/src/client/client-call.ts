@@ -226,7 +226,7 @@ export class ClientCall implements OpenCall {
 }
 
 /** The fields of one header block that mean something to a call. */
-interface GrpcResponseFields {
+export interface GrpcResponseFields {
   readonly httpStatus: string | undefined;
   readonly contentType: string | undefined;
   readonly encoding: string | undefined;
@@ -292,7 +292,7 @@ function refusedHead(fields: GrpcResponseFields): Status | undefined {
 }
 
 /** The status in trailers. A code that gRPC does not know is UNKNOWN, a missing one INTERNAL. */
-function statusOf({ grpcStatus, grpcMessage }: GrpcResponseFields): Status {
+export function statusOf({ grpcStatus, grpcMessage }: GrpcResponseFields): Status {
   const message = decodeGrpcMessage(grpcMessage ?? "");
   if (grpcStatus === undefined) {
     return {
