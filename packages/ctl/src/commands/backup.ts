@@ -35,7 +35,9 @@ meanwhile is a gap, which it reports. "quorateutl backup" lists, verifies and re
 roles are those of the base snapshot.
 
 With --mirror the directory is copied to an object store while it grows, and "quorateutl backup
-fetch" makes a directory of it again. ${ABOUT_CREDENTIALS}`,
+fetch" makes a directory of it again.
+
+${ABOUT_CREDENTIALS}`,
   flags: {
     to: { kind: "string", defaultText: "", doc: "directory of the backup" },
     retain: {

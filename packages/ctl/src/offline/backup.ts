@@ -176,7 +176,9 @@ const fetchCommand: Command = {
   long: `Makes the directory of a backup from its mirror in an object store, which "backup run --mirror" keeps.
 
 The directory is new, or has a part of the same backup, which is not fetched again. Then list,
-verify and restore work on it, and "backup run" goes on with it. ${ABOUT_CREDENTIALS}`,
+verify and restore work on it, and "backup run" goes on with it.
+
+${ABOUT_CREDENTIALS}`,
   flags: {
     at: {
       kind: "string",
