@@ -112,6 +112,17 @@ test("a lease that is renewed soon after a new leader's start ends by that renew
   assert.ok(bench.revokedMs.has(1n));
 });
 
+test("leases that are due at a new leader's first look end", async () => {
+  const bench = await Bench.open();
+  for (let id = 1n; id <= 3n; id++) bench.grant(id, 2);
+  await bench.lead();
+  // The machine stood still meanwhile.
+  const monotonicMs = bench.clock.monotonicMs.bind(bench.clock);
+  bench.clock.monotonicMs = () => monotonicMs() + 60_000;
+  await bench.run(2000);
+  assert.deepEqual([...bench.revokedMs.keys()].sort(), [1n, 2n, 3n]);
+});
+
 test("a lease that was revoked is neither revoked again nor noted", async () => {
   const bench = await Bench.open(INTERVAL);
   await bench.lead();
