@@ -95,13 +95,13 @@ test("a profile of allocations names the functions that allocated for the load",
   const profiled = await profileRow({ ...READS, seconds: 1, allocations: true });
   const eachBytes = (1000 * profiled.tree.totalMs) / profiled.answered;
   assert.ok(eachBytes > 100 && eachBytes < 100_000, `${eachBytes} bytes a call`);
-  assert.match(topTable(profiled, 500, "B"), / packages\/store\/src\/requests\/range\.ts:\d+/);
+  assert.match(topTable(profiled, 500, "B"), / packages\/services\/src\/v3\/kv\.ts:\d+/);
 });
 
 test("a profile of a running member names the functions that served the load", async () => {
   const profiled = await profileRow({ ...READS, seconds: 2 });
   assert.ok(profiled.answered > 0 && profiled.tree.totalMs > 0 && profiled.elapsedMs > 200);
-  assert.match(topTable(profiled, 500), /applyRange packages\/store\/src\/requests\/range\.ts:\d+/);
+  assert.match(topTable(profiled, 500), / packages\/member\/src\/reads\/slices\.ts:\d+/);
   const html = flameHtml("a <b>", profiled.tree);
   assert.match(html, /<title>a &lt;b><\/title>/);
   const data = /const tree = (.*);\n/.exec(html)![1];
