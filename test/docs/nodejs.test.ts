@@ -94,7 +94,9 @@ for (const library of [whole, testing])
     test(`program ${index + 1} of ${library.page} prints what the page shows`, async () => {
       const file = join(project, `program-${index}-of-${library.page.replaceAll("/", "-")}.js`);
       writeFileSync(file, program);
-      const { stdout, stderr } = await run(process.execPath, [file], { timeout: 120_000 });
+      // A program of its own, and no file of this run.
+      const env = { ...process.env, NODE_TEST_CONTEXT: undefined };
+      const { stdout, stderr } = await run(process.execPath, [file], { env, timeout: 120_000 });
       assert.equal(stdout, output, stderr);
     });
   }
