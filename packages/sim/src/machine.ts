@@ -10,6 +10,7 @@ import type { Process, Scheduler } from "./base/scheduler.ts";
 import { violate } from "./base/violation.ts";
 import { DiskFaults } from "./disk-faults.ts";
 import type { Links } from "./links.ts";
+import { batchOpsOf } from "./step-limits.ts";
 
 export interface MachineDeps {
   readonly scheduler: Scheduler;
@@ -53,9 +54,11 @@ export class Machine {
       return diskRandom.unit() * (slow && links.faulty ? options.slowSyncMs : options.syncMs);
     };
     this.disk = new MemoryDisk({ clock, syncDelayMs });
+    // Batches of two changes, 200 ms each, would be a machine on which no load ever ends.
+    const writeMs = Math.min(options.backendWriteMs, 10 * batchOpsOf(options));
     this.keyspaces = new MemoryKeyspaceOpener(this.disk, {
       clock,
-      writeDelayMs: () => diskRandom.unit() * options.backendWriteMs,
+      writeDelayMs: () => diskRandom.unit() * writeMs,
     });
     const place = { keyspaces: this.keyspaces, storePath: `${storeDir}/db`, report };
     this.faults = new DiskFaults({
