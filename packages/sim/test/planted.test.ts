@@ -46,7 +46,10 @@ for (const [place, [bug, noted]] of [...HUNTED_BUGS].entries()) {
 test("a run that fails is made small, and still fails", async () => {
   const lines: string[] = [];
   const least = await shrinkSeed(213, "stale-read", SHORT, runSeed, (line) => lines.push(line));
-  assert.ok(least !== undefined, "seed 213 does not show a stale read any more: take one that does");
+  assert.ok(
+    least !== undefined,
+    "seed 213 does not show a stale read any more: take one that does",
+  );
   const { violation, faults } = await runSeed(optionsOf(213, "stale-read", least), false);
   assert.match(violation ?? "", /HIST-1/);
   const before = await runSeed(optionsOf(213, "stale-read", SHORT), false);
