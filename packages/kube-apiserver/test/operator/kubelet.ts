@@ -147,6 +147,12 @@ export class Kubelet {
     this.#named(name)?.child?.kill("SIGKILL");
   }
 
+  /** The process of a pod of that name that is ready; undefined where there is none. */
+  readyPid(name: string): number | undefined {
+    const running = this.#named(name);
+    return running?.isUp === true && running.isReady ? running.child?.pid : undefined;
+  }
+
   /** Whether a pod of that name runs here. */
   runs(name: string): boolean {
     return this.#named(name)?.isUp === true;
