@@ -9,10 +9,11 @@
  */
 import { createHash } from "node:crypto";
 import { Backoff, type Clock, type Random, tlsContext } from "@quorate/host";
-import { concat } from "@quorate/proto";
+import { ChunkQueue, defined, fromUtf8, toUtf8 } from "@quorate/proto";
 import { Agent, type Dispatcher, request } from "undici";
 import {
   type Content,
+  collect,
   type ObjectStore,
   ObjectStoreError,
   type StoredObject,
@@ -31,6 +32,7 @@ const RETRIED = new Set([408, 429, 500, 502, 503, 504]);
 /** Refusals that another attempt may not get. */
 const RETRIED_CODES = new Set(["RequestTimeout", "SlowDown", "InternalError", "BadDigest"]);
 const HASH_HEADER = "x-amz-meta-sha256";
+const HASH_OF_NOTHING = sha256Hex("");
 
 export interface S3Options {
   /** Such as https://s3.eu-central-1.amazonaws.com. */
@@ -60,7 +62,12 @@ interface Query {
   readonly name: string;
   readonly query?: Readonly<Record<string, string>>;
   readonly headers?: Readonly<Record<string, string>>;
-  readonly body?: Uint8Array;
+  readonly body?: Body;
+}
+
+interface Body {
+  readonly bytes: Uint8Array;
+  readonly sha256: Buffer;
 }
 
 export class S3Store implements ObjectStore {
@@ -87,7 +94,6 @@ export class S3Store implements ObjectStore {
       : `${endpoint.protocol}//${bucket}.${endpoint.host}${path}`;
   }
 
-  /** Closes its connections; requests under way fail. */
   close(): Promise<void> {
     return this.#agent.destroy();
   }
@@ -114,30 +120,30 @@ export class S3Store implements ObjectStore {
   }
 
   async put(name: string, sizeBytes: number, content: Content): Promise<void> {
-    const hash = createHash("sha256");
-    for await (const chunk of content()) hash.update(chunk);
-    const headers = { [HASH_HEADER]: hash.digest("hex"), ...this.#lockHeaders() };
-    if (sizeBytes > PART_BYTES) return this.#putParts(name, sizeBytes, content, headers);
-    const body = concat(await collect(content()));
-    await this.#text({ method: "PUT", name, headers: { ...headers, ...checksum(body) }, body });
+    if (sizeBytes > PART_BYTES) return this.#putParts(name, sizeBytes, content);
+    const bytes = await collect(content(), sizeBytes);
+    const body = bodyOf(defined(bytes, "content of the size that was given"));
+    const headers = { ...this.#objectHeaders(body.sha256), ...checksum(body) };
+    await this.#text({ method: "PUT", name, headers, body });
   }
 
-  #lockHeaders(): Record<string, string> {
+  /** What is kept with an object. @param sha256 of all of it */
+  #objectHeaders(sha256: Buffer): Record<string, string> {
     const { lock } = this.#options;
-    if (lock === undefined) return {};
+    const hash = { [HASH_HEADER]: sha256.toString("hex") };
+    if (lock === undefined) return hash;
     const until = new Date(this.#deps.clock.wallMs() + lock.ms);
     return {
+      ...hash,
       "x-amz-object-lock-mode": lock.mode,
       "x-amz-object-lock-retain-until-date": until.toISOString(),
     };
   }
 
-  async #putParts(
-    name: string,
-    sizeBytes: number,
-    content: Content,
-    headers: Readonly<Record<string, string>>,
-  ): Promise<void> {
+  async #putParts(name: string, sizeBytes: number, content: Content): Promise<void> {
+    const hash = createHash("sha256");
+    for await (const chunk of content()) hash.update(chunk);
+    const headers = this.#objectHeaders(hash.digest());
     const begun = await this.#text({
       method: "POST",
       name,
@@ -150,7 +156,8 @@ export class S3Store implements ObjectStore {
     try {
       const partBytes = Math.max(PART_BYTES, Math.ceil(sizeBytes / MAX_PARTS));
       const parts: string[] = [];
-      for await (const body of inParts(content(), partBytes)) {
+      for await (const part of inParts(content(), partBytes)) {
+        const body = bodyOf(part);
         const partNumber = String(parts.length + 1);
         const query = { partNumber, uploadId };
         const hashes = checksum(body);
@@ -160,10 +167,8 @@ export class S3Store implements ObjectStore {
             `<ChecksumSHA256>${hashes["x-amz-checksum-sha256"]}</ChecksumSHA256></Part>`,
         );
       }
-      const body = Buffer.from(
-        `<CompleteMultipartUpload xmlns="http://s3.amazonaws.com/doc/2006-03-01/">${parts.join("")}</CompleteMultipartUpload>`,
-      );
-      await this.#text({ method: "POST", name, query: { uploadId }, body });
+      const xml = `<CompleteMultipartUpload xmlns="http://s3.amazonaws.com/doc/2006-03-01/">${parts.join("")}</CompleteMultipartUpload>`;
+      await this.#text({ method: "POST", name, query: { uploadId }, body: bodyOf(fromUtf8(xml)) });
     } catch (error) {
       // Parts that nobody completes cost space; a rule of the bucket removes what this leaves.
       await this.#text({ method: "DELETE", name, query: { uploadId } }).catch(() => {});
@@ -263,7 +268,7 @@ export class S3Store implements ObjectStore {
     url.search = Object.entries(query)
       .map(([one, value]) => `${encodePart(one)}=${encodePart(value)}`)
       .join("&");
-    const bodyHash = sha256Hex(body ?? "");
+    const bodyHash = body?.sha256.toString("hex") ?? HASH_OF_NOTHING;
     let credentials: S3Credentials;
     try {
       credentials = await this.#deps.credentials();
@@ -276,20 +281,14 @@ export class S3Store implements ObjectStore {
       method,
       headers: signed,
       dispatcher: this.#agent,
-      ...(body === undefined ? {} : { body }),
+      ...(body === undefined ? {} : { body: body.bytes }),
     });
   }
 
-  async #readText(query: Query, { body }: Dispatcher.ResponseData): Promise<string> {
-    const chunks: Uint8Array[] = [];
-    let sizeBytes = 0;
-    for await (const chunk of body) {
-      sizeBytes += chunk.length;
-      if (sizeBytes > MAX_TEXT_BYTES)
-        throw new ObjectStoreError("Damaged", this.#full(query.name), "a response is too large");
-      chunks.push(chunk);
-    }
-    return Buffer.concat(chunks).toString("utf8");
+  async #readText({ name }: Query, { body }: Dispatcher.ResponseData): Promise<string> {
+    const bytes = await collect(body, MAX_TEXT_BYTES);
+    if (bytes !== undefined) return toUtf8(bytes);
+    throw new ObjectStoreError("Damaged", this.#full(name), "a response is too large");
   }
 
   #failure({ method, name }: Query, status: number, text: string): ObjectStoreError {
@@ -316,9 +315,13 @@ export class S3Store implements ObjectStore {
   }
 }
 
-const checksum = (body: Uint8Array) => ({
-  "x-amz-checksum-sha256": createHash("sha256").update(body).digest("base64"),
+/** A body with its hash, which the signature, the store and the object's own hash share. */
+const bodyOf = (bytes: Uint8Array): Body => ({
+  bytes,
+  sha256: createHash("sha256").update(bytes).digest(),
 });
+
+const checksum = ({ sha256 }: Body) => ({ "x-amz-checksum-sha256": sha256.toString("base64") });
 
 function headerOf({ headers }: Dispatcher.ResponseData, name: string): string {
   const value = headers[name];
@@ -328,32 +331,17 @@ function headerOf({ headers }: Dispatcher.ResponseData, name: string): string {
 const sleep = (clock: Clock, ms: number): Promise<void> =>
   new Promise((resolve) => clock.after(ms, resolve));
 
-async function collect(content: AsyncIterable<Uint8Array>): Promise<Uint8Array[]> {
-  const chunks: Uint8Array[] = [];
-  for await (const chunk of content) chunks.push(chunk);
-  return chunks;
-}
-
 /** The content in parts of that size; the last one may be shorter. */
 async function* inParts(
   content: AsyncIterable<Uint8Array>,
   partBytes: number,
 ): AsyncGenerator<Uint8Array> {
-  let chunks: Uint8Array[] = [];
-  let sizeBytes = 0;
-  for await (let chunk of content) {
-    while (sizeBytes + chunk.length >= partBytes) {
-      const end = partBytes - sizeBytes;
-      yield concat([...chunks, chunk.subarray(0, end)]);
-      chunk = chunk.subarray(end);
-      chunks = [];
-      sizeBytes = 0;
-    }
-    if (chunk.length === 0) continue;
-    chunks.push(chunk);
-    sizeBytes += chunk.length;
+  const held = new ChunkQueue();
+  for await (const chunk of content) {
+    held.push(chunk);
+    while (held.sizeBytes >= partBytes) yield held.take(partBytes);
   }
-  if (sizeBytes > 0) yield concat(chunks);
+  if (held.sizeBytes > 0) yield held.take(held.sizeBytes);
 }
 
 /** The contents of all elements of a name that have no attributes, in order. Linear. */

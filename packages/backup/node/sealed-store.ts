@@ -11,7 +11,7 @@
  * so that an object that was cut, reordered, changed, or put under another name is refused.
  */
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from "node:crypto";
-import { concat, fromUtf8, toUtf8 } from "@quorate/proto";
+import { ChunkQueue, concat, fromUtf8, toUtf8 } from "@quorate/proto";
 import {
   type Content,
   type ObjectStore,
@@ -82,26 +82,25 @@ export class SealedStore implements ObjectStore {
 
   async *get(name: string): AsyncGenerator<Uint8Array> {
     let opener: Opener | undefined;
-    let held: Uint8Array = new Uint8Array(0);
+    const held = new ChunkQueue();
     for await (const chunk of this.#store.get(name)) {
-      held = held.length === 0 ? chunk : concat([held, chunk]);
-      if (opener === undefined) {
-        if (held.length < HEAD_BYTES) continue;
-        opener = this.#opener(name, held.subarray(0, HEAD_BYTES));
-        held = held.subarray(HEAD_BYTES);
-      }
+      held.push(chunk);
+      if (opener === undefined && held.sizeBytes >= HEAD_BYTES)
+        opener = this.#opener(name, held.take(HEAD_BYTES));
       // What follows shows that a frame is not the last.
-      while (held.length > FRAME_BYTES + TAG_BYTES) {
-        yield opener.open(held.subarray(0, FRAME_BYTES + TAG_BYTES), false);
-        held = held.subarray(FRAME_BYTES + TAG_BYTES);
-      }
+      while (opener !== undefined && held.sizeBytes > FRAME_BYTES + TAG_BYTES)
+        yield opener.open(held.take(FRAME_BYTES + TAG_BYTES), false);
     }
-    if (opener === undefined) opener = this.#opener(name, held);
-    yield opener.open(held, true);
+    const rest = held.take(held.sizeBytes);
+    yield (opener ?? this.#opener(name, rest)).open(rest, true);
   }
 
   remove(name: string): Promise<void> {
     return this.#store.remove(name);
+  }
+
+  close(): Promise<void> {
+    return this.#store.close();
   }
 
   #opener(name: string, head: Uint8Array): Opener {
@@ -133,15 +132,12 @@ async function* seal(
     const cipher = createCipheriv("aes-256-gcm", key, nonceOf(frame++, isLast));
     return concat([cipher.update(bytes), cipher.final(), cipher.getAuthTag()]);
   };
-  let held: Uint8Array = new Uint8Array(0);
+  const held = new ChunkQueue();
   for await (const chunk of content) {
-    held = held.length === 0 ? chunk : concat([held, chunk]);
-    while (held.length > FRAME_BYTES) {
-      yield sealFrame(held.subarray(0, FRAME_BYTES), false);
-      held = held.subarray(FRAME_BYTES);
-    }
+    held.push(chunk);
+    while (held.sizeBytes > FRAME_BYTES) yield sealFrame(held.take(FRAME_BYTES), false);
   }
-  yield sealFrame(held, true);
+  yield sealFrame(held.take(held.sizeBytes), true);
 }
 
 /** Opens the frames of one object, in order. */

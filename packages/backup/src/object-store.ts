@@ -2,7 +2,7 @@
  * A place for the files of a backup besides a directory: objects by name, written whole.
  * node/s3-store.ts is one in an object store of Amazon's protocol.
  */
-import { CodedError, concat } from "@quorate/proto";
+import { ChunkQueue, CodedError } from "@quorate/proto";
 
 /**
  * Why an object store did not do what was asked:
@@ -43,19 +43,28 @@ export interface ObjectStore {
   get(name: string): AsyncIterable<Uint8Array>;
   /** Removes an object; does nothing if there is none. */
   remove(name: string): Promise<void>;
+  /** Closes its connections; requests under way fail. */
+  close(): Promise<void>;
+}
+
+/** All chunks as one; undefined where they are more than `maxBytes`. */
+export async function collect(
+  chunks: AsyncIterable<Uint8Array>,
+  maxBytes: number,
+): Promise<Uint8Array | undefined> {
+  const collected = new ChunkQueue();
+  for await (const chunk of chunks) {
+    collected.push(chunk);
+    if (collected.sizeBytes > maxBytes) return undefined;
+  }
+  return collected.take(collected.sizeBytes);
 }
 
 /** The content of a small object. */
 export async function readObject(store: ObjectStore, name: string): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = [];
-  let sizeBytes = 0;
-  for await (const chunk of store.get(name)) {
-    sizeBytes += chunk.length;
-    if (sizeBytes > MAX_SMALL_BYTES)
-      throw new ObjectStoreError("Damaged", name, `more than ${MAX_SMALL_BYTES} bytes`);
-    chunks.push(chunk);
-  }
-  return concat(chunks);
+  const content = await collect(store.get(name), MAX_SMALL_BYTES);
+  if (content !== undefined) return content;
+  throw new ObjectStoreError("Damaged", name, `more than ${MAX_SMALL_BYTES} bytes`);
 }
 
 const MAX_SMALL_BYTES = 64 * 1024;

@@ -44,4 +44,6 @@ export class MemoryObjects implements ObjectStore {
     this.#begin(`remove ${name}`);
     this.objects.delete(name);
   }
+
+  async close(): Promise<void> {}
 }

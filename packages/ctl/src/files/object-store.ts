@@ -52,11 +52,6 @@ export const objectLockFlags: Flags = {
   },
 };
 
-/** An object store with connections. */
-export interface OpenObjectStore extends ObjectStore {
-  close(): Promise<void>;
-}
-
 /**
  * The object store of a command's flags. Nothing is sent yet. Throws Exit for what is not well
  * formed.
@@ -67,7 +62,7 @@ export async function objectStoreOf(
   { flags, io }: Invocation,
   place: string,
   lockMs = 0,
-): Promise<OpenObjectStore> {
+): Promise<ObjectStore> {
   const [bucket = "", ...directories] = place.slice(SCHEME.length).split("/");
   if (!place.startsWith(SCHEME) || !/^[a-z0-9.-]{3,63}$/.test(bucket))
     throw badArguments(`an object store is s3://bucket/prefix, and not ${JSON.stringify(place)}`);
@@ -102,8 +97,7 @@ export async function objectStoreOf(
   const keyFile = flags.string("encryption-key");
   if (keyFile === "") return store;
   try {
-    const sealed = new SealedStore(store, parseSealingKey(textOf(io, keyFile)));
-    return Object.assign(sealed, { close: () => store.close() });
+    return new SealedStore(store, parseSealingKey(textOf(io, keyFile)));
   } catch (error) {
     throw new Exit(ExitCode.error, `${keyFile}: ${(error as Error).message}`);
   }
