@@ -9,9 +9,9 @@ import {
   ownedMessage,
   type ServiceTable,
   type Status,
-  StatusError,
   type StreamCall,
   type StreamListener,
+  statusOf,
 } from "@quorate/rpc";
 import { type CallMetadata, type Link, LinkError, type LinkStream } from "../src/link.ts";
 import { CLOSED, EngineStream, type OpenedCall } from "./engine-stream.ts";
@@ -149,14 +149,6 @@ export class LocalLink implements Link {
 
 function unimplemented(path: string): LinkError {
   return new LinkError(GrpcCode.Unimplemented, `unknown method ${path}`, false);
-}
-
-function statusOf(error: unknown): Status {
-  if (error instanceof StatusError) return { code: error.code, message: error.message };
-  return {
-    code: GrpcCode.Unknown,
-    message: error instanceof Error ? error.message : String(error),
-  };
 }
 
 class LocalContext implements CallContext {
