@@ -1,5 +1,6 @@
 /** The part of embed that needs Node. */
 export {
+  freePorts,
   type LaunchedMember,
   type LocalClientOptions,
   launch,

@@ -1,7 +1,7 @@
 /** A member on this thread: its options, its files, its addresses, and how it ends. */
 import { EventEmitter } from "node:events";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { createServer } from "node:net";
+import { type AddressInfo, createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Client } from "@quorate/client";
@@ -277,7 +277,7 @@ async function start(
     await close();
     for (const link of links) link.lose("the member has stopped");
     place.remove();
-    end.inOrder();
+    end.over(undefined);
   };
   const stop = () => end.once(() => ending(() => serving.stop()));
   const services = {
@@ -337,7 +337,7 @@ class Observer implements MemberObserver {
 }
 
 /** How a member ends: once, by its owner or by itself. */
-class End {
+export class End {
   readonly #events: EventEmitter<MemberEvents>;
   readonly #settled = Promise.withResolvers<void>();
   #ending: Promise<void> | undefined;
@@ -360,15 +360,11 @@ class End {
   }
 
   byItself(error: unknown): void {
-    if (this.#ending !== undefined) return;
-    this.#over(error);
+    if (this.#ending === undefined) this.over(error);
   }
 
-  inOrder(): void {
-    this.#over(undefined);
-  }
-
-  #over(error: unknown): void {
+  /** It has ended. @param error why it had to; undefined for an end in order */
+  over(error: unknown): void {
     if (this.hasEnded) return;
     this.hasEnded = true;
     if (error === undefined) this.#settled.resolve();
@@ -378,17 +374,24 @@ class End {
 }
 
 async function freeUrl(): Promise<string> {
-  return `http://127.0.0.1:${await freePort()}`;
+  const [port] = await freePorts(1);
+  return `http://127.0.0.1:${port}`;
 }
 
-/** A port of 127.0.0.1 on which no process listens now. */
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once("error", reject);
-    server.listen(0, "127.0.0.1", () => {
-      const address = server.address();
-      server.close(() => resolve(typeof address === "object" ? (address?.port ?? 0) : 0));
-    });
-  });
+/** Ports of 127.0.0.1 on which no process listens now, each another one. */
+export async function freePorts(count: number): Promise<number[]> {
+  const servers = await Promise.all(
+    Array.from(
+      { length: count },
+      () =>
+        new Promise<Server>((resolve, reject) => {
+          const server = createServer();
+          server.once("error", reject);
+          server.listen(0, "127.0.0.1", () => resolve(server));
+        }),
+    ),
+  );
+  const ports = servers.map((server) => (server.address() as AddressInfo).port);
+  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
+  return ports;
 }

@@ -11,6 +11,7 @@ import { connect } from "@quorate/client/node";
 import { type LogFields, type Logger, silentLogger } from "@quorate/host";
 import { ConfigError } from "@quorate/member";
 import {
+  End,
   launch,
   type MemberEvents,
   type MemberOptions,
@@ -63,16 +64,7 @@ export async function startThread(options: MemberOptions): Promise<RunningMember
   const events = new EventEmitter<MemberEvents>();
   const started = Promise.withResolvers<Extract<FromThread, { kind: "serves" }>>();
   const ready = Promise.withResolvers<void>();
-  const ended = Promise.withResolvers<void>();
-  ended.promise.catch(() => {});
-  let hasEnded = false;
-  const over = (error: unknown): void => {
-    if (hasEnded) return;
-    hasEnded = true;
-    if (error === undefined) ended.resolve();
-    else ended.reject(error);
-    events.emit("closed", error);
-  };
+  const end = new End(events);
   worker.on("message", (message: FromThread) => {
     if (message.kind === "serves") started.resolve(message);
     else if (message.kind === "failed") started.reject(received(message.error));
@@ -80,7 +72,7 @@ export async function startThread(options: MemberOptions): Promise<RunningMember
       const child = message.path.reduce((one, name) => one.child(name), logger ?? silentLogger);
       child[message.level](message.msg, message.fields);
     } else if (message.kind === "closed")
-      over(message.error === undefined ? undefined : received(message.error));
+      end.over(message.error === undefined ? undefined : received(message.error));
     else {
       if (message.name === "ready") ready.resolve();
       events.emit(message.name, ...(message.values as never));
@@ -88,11 +80,11 @@ export async function startThread(options: MemberOptions): Promise<RunningMember
   });
   worker.on("error", (error) => {
     started.reject(error);
-    over(error);
+    end.over(error);
   });
   const exited = new Promise<void>((resolve) => {
     worker.on("exit", () => {
-      over(new Error("the member's thread has ended"));
+      end.over(new Error("the member's thread has ended"));
       resolve();
     });
   });
@@ -106,7 +98,7 @@ export async function startThread(options: MemberOptions): Promise<RunningMember
     dataDir,
     events,
     ready: ready.promise,
-    ended: ended.promise,
+    ended: end.promise,
     client: (clientOptions = {}) => connect({ endpoints, ...clientOptions }),
     stop,
     [Symbol.asyncDispose]: stop,

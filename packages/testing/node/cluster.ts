@@ -5,9 +5,9 @@
  *     const client = cluster.client();
  *     await cluster.leader.kill();
  */
-import { createServer, type Server } from "node:net";
 import type { Client } from "@quorate/client";
 import { type ClientOptions, connect } from "@quorate/client/node";
+import { freePorts } from "@quorate/embed/node";
 import { check, checkOptions, INTEGER, OBJECT, oneOf, TEXT } from "@quorate/host";
 import { nodeClock } from "@quorate/host/node";
 import { GrpcCode, services, WatchService } from "@quorate/proto";
@@ -92,24 +92,6 @@ function configsOf(ports: readonly number[], config: ConfigFile): ConfigFile[] {
     "listen-peer-urls": peers[i],
     "initial-advertise-peer-urls": peers[i],
   }));
-}
-
-/** Ports of 127.0.0.1 on which no process listens now. */
-async function freePorts(count: number): Promise<number[]> {
-  const servers = await Promise.all(
-    Array.from(
-      { length: count },
-      () =>
-        new Promise<Server>((resolve, reject) => {
-          const server = createServer();
-          server.once("error", reject);
-          server.listen(0, "127.0.0.1", () => resolve(server));
-        }),
-    ),
-  );
-  const ports = servers.map((server) => (server.address() as { port: number }).port);
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  return ports;
 }
 
 /** The path of a method that was named by its last part, or by all of it. */
