@@ -226,20 +226,20 @@ export class Client implements KvCaller, AsyncDisposable {
   /** The key, or the keys of a range, with their values. */
   async get(key: Bytes, options: GetOptions & CallOptions = {}): Promise<GetResult> {
     const [own, call] = splitOptions("get", options, GET_CALL);
-    return getResult(await this.call(KVService.methods.Range, getRequest(key, own), true, call));
+    return getResult(await this.#send(KVService.methods.Range, getRequest(key, own), true, call));
   }
 
   async put(key: Bytes, value: Bytes, options: PutOptions & CallOptions = {}): Promise<PutResult> {
     const [own, call] = splitOptions("put", options, PUT_CALL);
     const request = putRequest(key, value, own);
-    return putResult(await this.call(KVService.methods.Put, request, false, call));
+    return putResult(await this.#send(KVService.methods.Put, request, false, call));
   }
 
   /** Deletes the key or the keys of a range; `deleted` is their number. */
   async delete(key: Bytes, options: DeleteOptions & CallOptions = {}): Promise<DeleteResult> {
     const [own, call] = splitOptions("delete", options, DELETE_CALL);
     const request = deleteRequest(key, own);
-    return deleteResult(await this.call(KVService.methods.DeleteRange, request, false, call));
+    return deleteResult(await this.#send(KVService.methods.DeleteRange, request, false, call));
   }
 
   /**
@@ -297,7 +297,7 @@ export class Client implements KvCaller, AsyncDisposable {
     check("compact", "revision", revision, INTEGER);
     const [{ physical = false }, call] = splitOptions("compact", options, COMPACT_CALL);
     const request = CompactionRequest.create({ revision, physical });
-    return this.call(KVService.methods.Compact, request, false, call);
+    return this.#send(KVService.methods.Compact, request, false, call);
   }
 
   /** The members of the cluster; with `linearizable: false`, as one member knows them. */
@@ -306,7 +306,7 @@ export class Client implements KvCaller, AsyncDisposable {
   ): Promise<MemberListResponse> {
     const [own, call] = splitOptions("memberList", options, LIST_CALL);
     const request = MemberListRequest.create({ linearizable: own.linearizable ?? true });
-    return this.call(MemberList, request, true, call);
+    return this.#send(MemberList, request, true, call);
   }
 
   /** Adds a member; start it with --initial-cluster-state existing. */
@@ -317,7 +317,7 @@ export class Client implements KvCaller, AsyncDisposable {
     check("memberAdd", "peerURLs", peerURLs, TEXTS);
     const [{ isLearner = false }, call] = splitOptions("memberAdd", options, ADD_CALL);
     const request = MemberAddRequest.create({ peerURLs: [...peerURLs], isLearner });
-    return this.call(MemberAdd, request, false, call);
+    return this.#send(MemberAdd, request, false, call);
   }
 
   async memberRemove(id: bigint, options?: CallOptions): Promise<MemberRemoveResponse> {
@@ -404,6 +404,9 @@ export class Client implements KvCaller, AsyncDisposable {
     repeatable: boolean,
     options: CallOptions = {},
   ): Promise<T> {
+    check("call", "request", request, OBJECT);
+    check("call", "repeatable", repeatable, FLAG);
+    checkOptions("call", options, CALL_SHAPE);
     return this.#send(method, request, repeatable, options);
   }
 
@@ -475,6 +478,7 @@ export class Client implements KvCaller, AsyncDisposable {
     repeatable: boolean,
     options: CallOptions = {},
   ): Promise<T> {
+    checkOptions("call", options, CALL_SHAPE);
     const own = this.#failover.linkTo(endpoint);
     const link = own ?? this.#openLink(endpoint);
     try {
@@ -484,7 +488,7 @@ export class Client implements KvCaller, AsyncDisposable {
     }
   }
 
-  /** Throws TypeError for a wrong parameter. */
+  /** Makes a call whose parameters are checked. */
   #send<T>(
     method: UnaryMethod<T>,
     request: object,
@@ -492,9 +496,6 @@ export class Client implements KvCaller, AsyncDisposable {
     options: CallOptions,
     only?: Link,
   ): Promise<T> {
-    check("call", "request", request, OBJECT);
-    check("call", "repeatable", repeatable, FLAG);
-    checkOptions("call", options, CALL_SHAPE);
     const trace: CallTrace = { method: method.path, endpoint: undefined, attempts: 0 };
     const plan = {
       trace,
