@@ -13,6 +13,7 @@ import {
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Writable } from "node:stream";
 import { after, afterEach, test } from "node:test";
 import {
   cleanCluster,
@@ -206,10 +207,11 @@ test("a port of a process that is ending is waited for; the error has what is kn
 test("a process has ended when all of its threads have, whether or not its parent has looked", {
   skip: process.platform === "linux" ? false : "/proc is Linux's",
 }, async () => {
-  // The shell becomes a program that never looks at its child, so the child stays a corpse.
+  // The shell becomes a program that never looks at its child, so the child stays a corpse. The
+  // child lives until then, as a shell may look at a child that ends before.
   const parent = endsWith(
-    spawn("sh", ["-c", "sleep 0 & echo $!; exec sleep 600"], {
-      stdio: ["ignore", "pipe", "inherit"],
+    spawn("sh", ["-c", "cat <&3 & echo $!; exec sleep 600"], {
+      stdio: ["ignore", "pipe", "inherit", "pipe"],
     }),
   );
   const child = Number(
@@ -217,6 +219,11 @@ test("a process has ended when all of its threads have, whether or not its paren
       parent.stdout.once("data", (data) => resolve(String(data))),
     ),
   );
+  await until("the shell is another program", () =>
+    commandLineOf(parent.pid!)?.startsWith("sleep "),
+  );
+  assert.equal(hasEnded(child), false);
+  (parent.stdio[3] as Writable).end();
   await until("the child has ended", () => commandLineOf(child) === undefined);
   await until("nothing of it lives", () => hasEnded(child));
   assert.ok(existsSync(`/proc/${child}`), "the corpse is there");
