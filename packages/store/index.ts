@@ -96,7 +96,7 @@ export {
   noLeases,
   WriteTxn,
 } from "./src/mvcc/write-txn.ts";
-export { receiveSnapshot } from "./src/receive.ts";
+export { receiveEtcdFile, receiveSnapshot } from "./src/receive.ts";
 export { applyAlarm } from "./src/requests/alarm.ts";
 export {
   checkDeleteRange,

@@ -7,7 +7,13 @@
  * A request that may take long is applied in steps (steps.ts), between which its caller may do
  * other work, but apply no other entry. Short requests are applied at once, which is cheaper.
  */
-import { type ErrorName, EtcdError, errorOf, InternalRaftRequest, WireError } from "@quorate/proto";
+import {
+  type ErrorName,
+  EtcdError,
+  errorOf,
+  type InternalRaftRequest,
+  WireError,
+} from "@quorate/proto";
 import type { AuthIdentity } from "./auth/authorize.ts";
 import {
   isShortVerdict,
@@ -17,7 +23,7 @@ import {
 } from "./auth/request-operations.ts";
 import type { Steps } from "./backend/steps.ts";
 import { InvalidRequestError } from "./entry/invalid-request.ts";
-import { malformation } from "./requests/entry-request.ts";
+import { decodeEntry, isV2, malformation } from "./requests/entry-request.ts";
 import type { ApplyState } from "./requests/request-record.ts";
 import {
   type AnyRequestRecord,
@@ -101,7 +107,7 @@ export function applyRequest(
   let entry: InternalRaftRequest;
   let identified: IdentifiedRequest;
   try {
-    entry = InternalRaftRequest.decode(data);
+    entry = decodeEntry(data);
     identified = identifiedRequest(entry);
   } catch (error) {
     return failed(0n, undefined, data, error);
@@ -123,6 +129,7 @@ export function applyRequest(
       return failed(requestId, kind, data, error);
     }
   }
+  if (isV2(data)) return { ...NOTHING, requestId };
   const malformed = malformation(data);
   if (malformed !== undefined) {
     return { requestId, kind: undefined, response: undefined, error: malformed };

@@ -23,6 +23,7 @@ import {
 import type { StoreBounds } from "./backend/bounds.ts";
 import { currentDirectory } from "./backend/directories.ts";
 import { StoreDamageError } from "./backend/errors.ts";
+import { readFollowsEtcd, writeFollowsEtcd } from "./backend/follows-etcd.ts";
 import { assert, violated } from "./backend/invariants.ts";
 import { LiveBytes } from "./backend/live-bytes.ts";
 import { type Position, readPosition, writePosition } from "./backend/meta.ts";
@@ -33,9 +34,10 @@ import {
   writeStorageVersion,
 } from "./backend/storage-version.ts";
 import { type EtcdSnapshot, exportEtcdFile, type Sha256 } from "./etcd-file/export.ts";
+import { encodeV2Membership } from "./etcd-file/v2-membership.ts";
 import { Lessor } from "./lease/lessor.ts";
 import { openTables } from "./level-files/records.ts";
-import { Membership } from "./membership/membership.ts";
+import { Membership, membershipIn } from "./membership/membership.ts";
 import { Mvcc } from "./mvcc/index.ts";
 import type { ApplyState } from "./requests/request-record.ts";
 import { encodeSnapshot } from "./snapshot-stream.ts";
@@ -57,6 +59,8 @@ export interface StoreOptions {
    * a third of the time. Their checksums must have been compared before.
    */
   readonly disk?: Disk | undefined;
+  /** A new store follows etcd's rules: its cluster has members of etcd. */
+  readonly followsEtcd?: boolean | undefined;
   /** Computes SHA-256 for snapshot files; by default in JavaScript, at a tenth of the speed. */
   readonly sha256?: (() => Sha256) | undefined;
 }
@@ -67,7 +71,36 @@ export interface StoreSnapshot {
   /** Estimated length of the stream. */
   readonly sizeEstimateBytes: number;
   readonly chunks: AsyncIterable<Uint8Array>;
+  /** The same as a database file for a member of etcd; to be called once. */
+  etcdFile(): Promise<EtcdMemberFile>;
   close(): Promise<void>;
+}
+
+/** What a member of etcd takes over from another. */
+export interface EtcdMemberFile {
+  /** The data of the snapshot's message: the membership, which etcd before 3.7 takes from there. */
+  readonly data: Uint8Array;
+  readonly chunks: AsyncIterable<Uint8Array>;
+}
+
+/** Etcd notes the version of its database from this version of the cluster on. */
+const FIRST_STORAGE_VERSION = [3, 6] as const;
+
+async function memberFile(
+  snapshot: BackendSnapshot,
+  confState: raftpb.ConfState,
+  path: string,
+): Promise<EtcdMemberFile> {
+  const membership = await membershipIn(snapshot, path);
+  const [major = 0, minor = 0] = (membership.clusterVersion ?? "").split(".").map(Number);
+  const [firstMajor, firstMinor] = FIRST_STORAGE_VERSION;
+  const isNoted = major > firstMajor || (major === firstMajor && minor >= firstMinor);
+  const file = await exportEtcdFile(snapshot, confState, {
+    storageVersion: isNoted ? membership.clusterVersion : undefined,
+    forMember: true,
+    isWanted: () => true,
+  });
+  return { data: encodeV2Membership(membership), chunks: file.chunks() };
 }
 
 /** The parts of a store, read from one backend. */
@@ -78,6 +111,7 @@ interface StoreParts {
   readonly alarms: Alarms;
   readonly auth: AuthState;
   readonly liveBytes: LiveBytes;
+  readonly followsEtcd: boolean;
 }
 
 export class Store {
@@ -87,6 +121,11 @@ export class Store {
   readonly alarms: Alarms;
   /** Users and roles. */
   readonly auth: AuthState;
+  /**
+   * Whether entries are applied by etcd's rules where Quorate has others: the state comes from a
+   * cluster with members of etcd.
+   */
+  readonly followsEtcd: boolean;
   readonly #liveBytes: LiveBytes;
   readonly #backend: Backend;
   readonly #path: string;
@@ -119,8 +158,10 @@ export class Store {
     this.alarms = parts.alarms;
     this.auth = parts.auth;
     this.#liveBytes = parts.liveBytes;
-    const { mvcc, membership, lessor: leases, alarms, auth } = parts;
-    this.#applied = { mvcc, membership, leases, alarms, auth, index: position.index };
+    this.followsEtcd = parts.followsEtcd;
+    const { mvcc, membership, lessor: leases, alarms, auth, followsEtcd } = parts;
+    const { index } = position;
+    this.#applied = { mvcc, membership, leases, alarms, auth, followsEtcd, index };
     this.#position = position;
     this.#writtenIndex = position.index;
     backend.liveSizes = () => this.writtenSizes;
@@ -182,10 +223,16 @@ export class Store {
       }
       liveBytes.check(backend, position.index, path);
       if (version < STORAGE_VERSION) writeStorageVersion(backend);
+      let followsEtcd = readFollowsEtcd(meta);
+      if (!followsEtcd && position.index === 0 && options.followsEtcd === true) {
+        followsEtcd = true;
+        writeFollowsEtcd(backend);
+        await backend.flush();
+      }
       return new Store(
         backend,
         path,
-        { lessor, mvcc, membership, alarms, auth, liveBytes },
+        { lessor, mvcc, membership, alarms, auth, liveBytes, followsEtcd },
         position,
         options,
       );
@@ -293,10 +340,12 @@ export class Store {
   /** A view of the whole state, for another member. Entries may be applied while it is streamed. */
   async snapshot(): Promise<StoreSnapshot> {
     const snapshot = await this.#backend.snapshot();
+    const position = await this.#positionIn(snapshot);
     return {
-      position: await this.#positionIn(snapshot),
+      position,
       sizeEstimateBytes: this.sizeOnDiskBytes,
       chunks: encodeSnapshot(snapshot.scanAll()),
+      etcdFile: () => memberFile(snapshot, position.confState, this.#path),
       close: () => snapshot.close(),
     };
   }

@@ -40,6 +40,16 @@ const {
 } = http2;
 
 const STREAM = 1;
+/** How an answer in HTTP/1.1 begins: as a frame it would be longer than any. */
+const HTTP1: Uint8Array = fromLatin1("HTTP/1.");
+
+/** The other side speaks HTTP/1.1: it is a member of etcd. */
+export class Http1AnswerError extends FrameError {
+  constructor() {
+    super("the peer answers in HTTP/1.1");
+  }
+}
+
 /** So much is received before the sender's windows are opened again. */
 const WINDOW_REFILL_BYTES = 1 << 30;
 
@@ -184,6 +194,7 @@ export class Tunnel {
   }
 
   #begin(): void {
+    if (equals(this.#head.subarray(0, HTTP1.length), HTTP1)) throw new Http1AnswerError();
     const word = readU32BE(this.#head, 0);
     this.#awaitedBytes = word >>> 8;
     this.#type = word & 0xff;

@@ -58,6 +58,8 @@ const TABLE: { readonly [K in RequestKind]: OperationsOf } = {
   leaseCheckpoint: NEEDS_NOTHING,
   clusterVersionSet: NEEDS_NOTHING,
   clusterMemberAttrSet: NEEDS_NOTHING,
+  downgradeInfoSet: NEEDS_NOTHING,
+  downgradeVersionTest: NEEDS_NOTHING,
   alarm: ({ action }: AlarmRequest) => [
     { kind: action === AlarmRequest_AlarmAction.GET ? "authenticated" : "root" },
   ],

@@ -60,8 +60,10 @@ export interface Sha256 {
 }
 
 export interface ExportOptions {
-  /** The version written into the file. */
-  readonly storageVersion: string;
+  /** The version written into the file; undefined for etcd before 3.6, which has none. */
+  readonly storageVersion: string | undefined;
+  /** For a member of the same cluster: with the cluster's version, and no checksum at the end. */
+  readonly forMember?: boolean | undefined;
   /** Called while the file is measured; false ends that with a SnapshotAbandonedError. */
   readonly isWanted: () => boolean;
   readonly sha256?: (() => Sha256) | undefined;
@@ -122,7 +124,7 @@ function countedSizes({ live }: BackendSnapshot): BucketSizes | undefined {
 export async function exportEtcdFile(
   snapshot: BackendSnapshot,
   confState: raftpb.ConfState,
-  { storageVersion, isWanted, sha256: native }: ExportOptions,
+  { storageVersion, forMember = false, isWanted, sha256: native }: ExportOptions,
 ): Promise<EtcdSnapshot> {
   const meta: BoltRecord[] = [];
   for await (const slice of snapshot.scan(Bucket.meta)) meta.push(...slice);
@@ -140,7 +142,7 @@ export async function exportEtcdFile(
   }
   const buckets = Object.entries(FILE_BUCKETS).map(([name, bucket]): BoltBucket => {
     if (name === "meta") return { name, scan: () => only(metaRecords) };
-    if (name === "cluster") return { name, scan: () => only([]) };
+    if (name === "cluster" && !forMember) return { name, scan: () => only([]) };
     if (name === "alarm")
       return {
         name,
@@ -157,8 +159,12 @@ export async function exportEtcdFile(
   const output = await boltOutput(buckets);
   return {
     databaseBytes: output.sizeBytes,
-    storageVersion,
+    storageVersion: storageVersion ?? "",
     async *chunks() {
+      if (forMember) {
+        yield* output.chunks();
+        return;
+      }
       const hash = native?.() ?? sha256.create();
       for await (const chunk of output.chunks()) {
         hash.update(chunk);

@@ -6,15 +6,18 @@ import { BoltFile } from "@quorate/bolt";
 import type { Disk, Keyspace, KeyspaceOpener, KeyspaceWrite } from "@quorate/host";
 import {
   concat,
+  idToHex,
   KeyValue,
   leasepb,
   type MessageType,
+  readU64BE,
   toHex,
   toLatin1,
   WireError,
 } from "@quorate/proto";
 import { Backend, Bucket } from "../backend/backend.ts";
 import { currentDirectory } from "../backend/directories.ts";
+import { writeFollowsEtcd } from "../backend/follows-etcd.ts";
 import { type Position, writePosition } from "../backend/meta.ts";
 import { leaseKey } from "../lease/lessor.ts";
 import type { Member } from "../membership/member.ts";
@@ -22,7 +25,14 @@ import { putMember } from "../membership/membership.ts";
 import { decodeRevision, encodeRevision } from "../mvcc/revision.ts";
 import { FINISHED_COMPACT, SCHEDULED_COMPACT } from "../mvcc/state.ts";
 import { addLaterUsers, disableAuth, type LaterUsers } from "./later-users.ts";
-import { CARRIED_BUCKETS, EtcdFileError, FILE_BUCKETS, metaOfFile } from "./schema.ts";
+import {
+  CARRIED_BUCKETS,
+  EtcdFileError,
+  FILE_BUCKETS,
+  type FileBucket,
+  MEMBER_BUCKETS,
+  metaOfFile,
+} from "./schema.ts";
 
 /** Records are written in batches of about this size. */
 const BATCH_BYTES = 4 * 1024 * 1024;
@@ -150,6 +160,51 @@ export async function importEtcdFile(
   }
 }
 
+/**
+ * Writes the state in a database file of a member of etcd into an empty keyspace, with the
+ * membership of its cluster; all is durable when it resolves. The store follows etcd's rules from
+ * then on.
+ * @param position where the file stands in the log
+ * @throws BoltDamageError; EtcdFileError, also for a file of another position or membership
+ */
+export async function copyMemberFile(
+  file: BoltFile,
+  keyspace: Keyspace,
+  position: Position,
+): Promise<void> {
+  const meta = metaOfFile(file);
+  const record = meta.get("consistent_index");
+  const index = record?.length === 8 ? readU64BE(record) : 0;
+  // Entries without an effect on it may follow, and not be noted in the file.
+  if (index > position.index)
+    throw new EtcdFileError(
+      file.path,
+      `it holds the state at index ${index}, announced was ${position.index}`,
+    );
+  const { voters, votersOutgoing, learners } = position.confState;
+  const configured = new Set([...voters, ...votersOutgoing, ...learners].map(idToHex));
+  for (const slice of file.records("members")) {
+    for (const [key] of slice) {
+      const id = toLatin1(key);
+      if (!configured.delete(id))
+        throw new EtcdFileError(
+          file.path,
+          `the member ${id} is in the database and not in the cluster's configuration ` +
+            "(etcd-io/etcd issue 19557): remove and add it again",
+        );
+    }
+  }
+  const [missing] = configured;
+  if (missing !== undefined)
+    throw new EtcdFileError(file.path, `the member ${missing} is missing in the database`);
+  const marks = marksOf(file);
+  await copyBuckets(file, keyspace, marks.scheduled, () => {}, MEMBER_BUCKETS);
+  const backend = new Backend(keyspace);
+  writeFollowsEtcd(backend);
+  await backend.flush();
+  await finish(keyspace, { members: [], position }, marks);
+}
+
 interface Marks {
   /** 0: never. */
   readonly scheduled: number;
@@ -179,11 +234,12 @@ async function copyBuckets(
   keyspace: Keyspace,
   scheduled: number,
   onProgress: (bytes: number, totalBytes: number) => void,
+  names: readonly FileBucket[] = CARRIED_BUCKETS,
 ): Promise<number> {
   const batches = new Batches(keyspace);
   let newest = 1;
   let bytes = 0;
-  for (const name of CARRIED_BUCKETS) {
+  for (const name of names) {
     for (const slice of file.records(name)) {
       for (const [key, value] of slice) {
         bytes += key.length + value.length + RECORD_OVERHEAD_BYTES;

@@ -8,7 +8,8 @@
  *     alarm            alarm            no values
  *     members*         members*         a restored member writes its own: they are not imported
  *     cluster          cluster          empty in the file: the members of the new cluster
- *                                       determine their common version again
+ *                                       determine their common version again; a file for a member
+ *                                       of the same cluster has it
  *     meta             meta             confState as JSON; storageVersion, which is not kept here;
  *                                       no names that begin with quorate_
  */
@@ -41,6 +42,14 @@ export const CARRIED_BUCKETS = [
   "alarm",
 ] as const satisfies readonly FileBucket[];
 
+/** Those that a member takes over from another of its cluster. */
+export const MEMBER_BUCKETS = [
+  ...CARRIED_BUCKETS,
+  "cluster",
+  "members",
+  "members_removed",
+] as const satisfies readonly FileBucket[];
+
 /** A valid bbolt file that is not an etcd database. */
 export class EtcdFileError extends CodedError<"NotEtcd"> {
   readonly path: string;
@@ -57,12 +66,12 @@ export class EtcdFileError extends CodedError<"NotEtcd"> {
 
 /**
  * The bucket meta of a file, from that of the backend; in key order. @param storageVersion such as
- * "3.7.0"
+ * "3.7.0"; undefined for etcd before 3.6, which has none
  */
 export function metaForFile(
   records: readonly BoltRecord[],
   confState: raftpb.ConfState,
-  storageVersion: string,
+  storageVersion: string | undefined,
 ): BoltRecord[] {
   const others = records.filter(
     ([key]) => !/^(?:confState|storageVersion|quorate_.*)$/.test(toLatin1(key)),
@@ -70,8 +79,9 @@ export function metaForFile(
   const all: BoltRecord[] = [
     ...others,
     [fromUtf8("confState"), fromUtf8(confStateJson(confState))],
-    [fromUtf8("storageVersion"), fromUtf8(storageVersion)],
   ];
+  if (storageVersion !== undefined)
+    all.push([fromUtf8("storageVersion"), fromUtf8(storageVersion)]);
   return all.sort(([a], [b]) => (toLatin1(a) < toLatin1(b) ? -1 : 1));
 }
 

@@ -5,6 +5,7 @@
 import {
   defined,
   type ErrorName,
+  equals,
   fromUtf8,
   idFromHex,
   idToHex,
@@ -23,6 +24,7 @@ import {
 } from "./member.ts";
 
 const CLUSTER_VERSION = fromUtf8("clusterVersion");
+const DOWNGRADE = fromUtf8("downgrade");
 const REMOVED = fromUtf8("removed");
 /** etcd's default. */
 const DEFAULT_MAX_LEARNERS = 1;
@@ -56,6 +58,33 @@ export function putMember(backend: Backend, member: Member): void {
   backend.put(Bucket.members, memberKey(member.id), encodeMember(member));
 }
 
+/** The membership as of a snapshot, read only. @param path the store's directory, for error texts */
+export async function membershipIn(
+  snapshot: BackendSnapshot,
+  path: string,
+): Promise<{
+  readonly members: readonly Member[];
+  readonly removed: readonly bigint[];
+  readonly clusterVersion: string | undefined;
+}> {
+  const members: Member[] = [];
+  for await (const slice of snapshot.scan(Bucket.members)) {
+    for (const [key, value] of slice) {
+      const id = readable(path, "members", key, () => idOf(key));
+      members.push({ ...readable(path, "members", key, () => decodeMember(value)), id });
+    }
+  }
+  const removed: bigint[] = [];
+  for await (const slice of snapshot.scan(Bucket.membersRemoved))
+    for (const [key] of slice)
+      removed.push(readable(path, "members_removed", key, () => idOf(key)));
+  let clusterVersion: string | undefined;
+  for await (const slice of snapshot.scan(Bucket.cluster))
+    for (const [key, value] of slice)
+      if (equals(key, CLUSTER_VERSION)) clusterVersion = toUtf8(value);
+  return { members, removed, clusterVersion };
+}
+
 export class Membership {
   readonly #backend: Backend;
   readonly #members = new Map<bigint, Member>();
@@ -73,19 +102,10 @@ export class Membership {
     path: string,
   ): Promise<Membership> {
     const membership = new Membership(backend);
-    for await (const slice of snapshot.scan(Bucket.members)) {
-      for (const [key, value] of slice) {
-        const id = readable(path, "members", key, () => idOf(key));
-        const member = readable(path, "members", key, () => decodeMember(value));
-        membership.#members.set(id, { ...member, id });
-      }
-    }
-    for await (const slice of snapshot.scan(Bucket.membersRemoved)) {
-      for (const [key] of slice)
-        membership.#removed.add(readable(path, "members_removed", key, () => idOf(key)));
-    }
-    const version = backend.get(Bucket.cluster, CLUSTER_VERSION);
-    membership.#clusterVersion = version === undefined ? undefined : toUtf8(version);
+    const read = await membershipIn(snapshot, path);
+    for (const member of read.members) membership.#members.set(member.id, member);
+    for (const id of read.removed) membership.#removed.add(id);
+    membership.#clusterVersion = read.clusterVersion;
     return membership;
   }
 
@@ -121,6 +141,17 @@ export class Membership {
   /** The version that all members support, such as "3.7.0"; undefined before it was determined. */
   get clusterVersion(): string | undefined {
     return this.#clusterVersion;
+  }
+
+  /**
+   * Notes the target of a downgrade, or that there is none (etcd: SetDowngradeInfo). Members of
+   * etcd read it; here nothing follows from it.
+   */
+  setDowngrade(enabled: boolean, target: string): void {
+    const info = enabled
+      ? { "target-version": target, enabled }
+      : { "target-version": "", enabled };
+    this.#backend.put(Bucket.cluster, DOWNGRADE, fromUtf8(JSON.stringify(info)));
   }
 
   setClusterVersion(version: string): void {

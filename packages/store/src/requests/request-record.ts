@@ -23,6 +23,8 @@ export interface ApplyState {
   readonly leases: Lessor;
   readonly alarms: Alarms;
   readonly auth: AuthState;
+  /** Whether etcd's rules hold where Quorate has others. */
+  readonly followsEtcd: boolean;
   /** Index of the entry that is applied. */
   readonly index: number;
 }
