@@ -25,6 +25,7 @@ export {
   type Operations,
   operationsOf,
   txnOperations,
+  verdictBeforeEtcd,
   verdictInSteps,
   verdictNow,
 } from "./src/auth/request-operations.ts";

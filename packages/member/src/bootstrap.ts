@@ -176,7 +176,7 @@ async function begin(
   const metadata = etcdserverpb.Metadata.encode({ NodeID: ids.memberId, ClusterID: ids.clusterId });
   const wal = Wal.create(deps.disk, config.walDir, metadata, walOptions);
   try {
-    const store = await openStore(config, deps);
+    const store = await openStore(config, deps, joining?.followsEtcd);
     const begun = await writeFirstEntries(wal, members);
     return {
       memberId: ids.memberId,
@@ -266,10 +266,15 @@ function checkStoreFiles(config: MemberConfig, { disk, clock, logger }: Bootstra
   });
 }
 
-async function openStore(config: MemberConfig, deps: BootstrapDeps): Promise<Store> {
+async function openStore(
+  config: MemberConfig,
+  deps: BootstrapDeps,
+  followsEtcd = false,
+): Promise<Store> {
   let nextReport = 1_000_000;
   const store = await Store.open(deps.keyspaces, config.storeDir, {
     ...deps.storeOptions,
+    followsEtcd,
     onProgress: (records) => {
       if (records < nextReport) return;
       nextReport += 1_000_000;

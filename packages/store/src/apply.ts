@@ -17,6 +17,7 @@ import {
 import type { AuthIdentity } from "./auth/authorize.ts";
 import {
   isShortVerdict,
+  operationsInEtcd,
   operationsOf,
   verdictInSteps,
   verdictNow,
@@ -186,7 +187,7 @@ function permitted(
   request: RequestOf<RequestKind>,
   work: () => unknown,
 ): unknown {
-  const operations = operationsOf(kind, request, leases);
+  const operations = (auth.followsEtcd ? operationsInEtcd : operationsOf)(kind, request, leases);
   if (isShortVerdict(kind, request, leases)) {
     refuse(verdictNow(auth, identity, operations));
     return work();

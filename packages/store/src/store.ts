@@ -61,6 +61,11 @@ export interface StoreOptions {
   readonly disk?: Disk | undefined;
   /** A new store follows etcd's rules: its cluster has members of etcd. */
   readonly followsEtcd?: boolean | undefined;
+  /**
+   * The least time to live of a lease where etcd's rules hold: there each member raises it when it
+   * applies the grant. 0 by default.
+   */
+  readonly minLeaseTtlSeconds?: number | undefined;
   /** Computes SHA-256 for snapshot files; by default in JavaScript, at a tenth of the speed. */
   readonly sha256?: (() => Sha256) | undefined;
 }
@@ -111,7 +116,6 @@ interface StoreParts {
   readonly alarms: Alarms;
   readonly auth: AuthState;
   readonly liveBytes: LiveBytes;
-  readonly followsEtcd: boolean;
 }
 
 export class Store {
@@ -121,11 +125,6 @@ export class Store {
   readonly alarms: Alarms;
   /** Users and roles. */
   readonly auth: AuthState;
-  /**
-   * Whether entries are applied by etcd's rules where Quorate has others: the state comes from a
-   * cluster with members of etcd.
-   */
-  readonly followsEtcd: boolean;
   readonly #liveBytes: LiveBytes;
   readonly #backend: Backend;
   readonly #path: string;
@@ -158,10 +157,8 @@ export class Store {
     this.alarms = parts.alarms;
     this.auth = parts.auth;
     this.#liveBytes = parts.liveBytes;
-    this.followsEtcd = parts.followsEtcd;
-    const { mvcc, membership, lessor: leases, alarms, auth, followsEtcd } = parts;
-    const { index } = position;
-    this.#applied = { mvcc, membership, leases, alarms, auth, followsEtcd, index };
+    const { mvcc, membership, lessor: leases, alarms, auth } = parts;
+    this.#applied = { mvcc, membership, leases, alarms, auth, index: position.index };
     this.#position = position;
     this.#writtenIndex = position.index;
     backend.liveSizes = () => this.writtenSizes;
@@ -193,9 +190,16 @@ export class Store {
       const meta = (key: Uint8Array) => backend.get(Bucket.meta, key);
       const version = readStorageVersion(meta, path);
       const position = readPosition(meta, path);
+      const followsEtcd =
+        readFollowsEtcd(meta) || (position.index === 0 && options.followsEtcd === true);
+      if (followsEtcd && !readFollowsEtcd(meta)) {
+        writeFollowsEtcd(backend);
+        await backend.flush();
+      }
       const snapshot = await backend.snapshot();
       const liveBytes = new LiveBytes();
       const lessor = await Lessor.open(backend, snapshot, path, liveBytes, options.stepKeys);
+      if (followsEtcd) lessor.minTtlSeconds = options.minLeaseTtlSeconds ?? 0;
       // LevelDB has moved all of its log into tables, and nothing has been written since.
       const tables = options.disk && openTables(options.disk, path, bucketRange(Bucket.key));
       const mvcc = await Mvcc.open(
@@ -210,7 +214,13 @@ export class Store {
       const membership = await Membership.open(backend, snapshot, path);
       membership.check(position.confState, path);
       const alarms = await Alarms.open(backend, snapshot, path);
-      const auth = await AuthState.open(backend, snapshot, path, options.bounds?.stepUsers);
+      const auth = await AuthState.open(
+        backend,
+        snapshot,
+        path,
+        options.bounds?.stepUsers,
+        followsEtcd,
+      );
       await snapshot.close();
       // Every batch with data carries the position. Without it, the log would be applied to that
       // data twice.
@@ -223,16 +233,10 @@ export class Store {
       }
       liveBytes.check(backend, position.index, path);
       if (version < STORAGE_VERSION) writeStorageVersion(backend);
-      let followsEtcd = readFollowsEtcd(meta);
-      if (!followsEtcd && position.index === 0 && options.followsEtcd === true) {
-        followsEtcd = true;
-        writeFollowsEtcd(backend);
-        await backend.flush();
-      }
       return new Store(
         backend,
         path,
-        { lessor, mvcc, membership, alarms, auth, liveBytes, followsEtcd },
+        { lessor, mvcc, membership, alarms, auth, liveBytes },
         position,
         options,
       );
@@ -240,6 +244,14 @@ export class Store {
       await backend.close({ flush: false });
       throw error;
     }
+  }
+
+  /**
+   * Whether entries are applied by etcd's rules where Quorate has others: the state comes from a
+   * cluster with members of etcd.
+   */
+  get followsEtcd(): boolean {
+    return this.auth.followsEtcd;
   }
 
   /** The position of the state: everything up to this index is applied. */

@@ -37,8 +37,11 @@ export interface ChannelListener {
   dropping(kind: ChannelKind): void;
   /** The peer has sent messages back on this stream. @param url where it was dialled */
   received(messages: readonly raftpb.Message[], url: string): void;
-  /** The peer speaks etcd's protocol; the channel is of no use, and to be closed. */
-  speaksEtcd(): void;
+  /**
+   * The peer speaks etcd's protocol. Returns whether it is spoken to in that: the channel has been
+   * closed then.
+   */
+  speaksEtcd(): boolean;
 }
 
 function typeName(type: raftpb.MessageType): string {
@@ -362,10 +365,7 @@ export class Channel {
     this.#dial = undefined;
     this.#socket = undefined;
     if (this.#state === "closed") return;
-    if (error.code === "Etcd") {
-      this.#listener.speaksEtcd();
-      return;
-    }
+    if (error.code === "Etcd" && this.#listener.speaksEtcd()) return;
     this.#logFailure(error);
     this.#picked = this.#urls.length === 0 ? 0 : (this.#picked + 1) % this.#urls.length;
     this.#failedUrls++;

@@ -138,6 +138,7 @@ export function remoteVersion(headers: IncomingHttpHeaders): string {
 /** What a request has to fit. */
 interface RequestChecks {
   readonly options: ResolvedOptions;
+  takesEtcd(): boolean;
   isRemoved(id: bigint): boolean;
   standingOf(id: bigint): Standing;
 }
@@ -164,6 +165,10 @@ export function checkEtcdRequest(
   if (speaksQuorate(checks.options, headers)) {
     const from = idFromHex(text(headers, EtcdName.from)) ?? 0n;
     return { status: 412, reason: "asking", text: RefusalText.version, from };
+  }
+  if (!checks.takesEtcd()) {
+    const from = idFromHex(text(headers, EtcdName.from)) ?? 0n;
+    return { status: 412, reason: "version", text: RefusalText.version, from };
   }
   const to = text(headers, EtcdName.to) || idToHex(checks.options.selfId);
   return checkIntroduction(checks, { ...headers, [EtcdName.to]: to }, EtcdName);

@@ -67,6 +67,7 @@ export class Http2Transport implements Transport {
       observer: dependencies.observer ?? silentObserver,
       isRemoved: dependencies.isRemoved ?? (() => false),
       selfRemoved: dependencies.selfRemoved ?? (() => {}),
+      takesEtcd: dependencies.takesEtcd ?? (() => true),
       etcdPosts: new KeptConnections(MAX_POSTING_CONNECTIONS, POSTING_IDLE_MS),
     };
     this.#receiver = new SnapshotReceiver(this.#shared);

@@ -197,10 +197,10 @@ export class Incoming {
     { peerAddress, certificate }: Caller,
     check = checkRequest,
   ): Introduction | Refusal {
-    const { options, isRemoved, directory } = this.#shared;
+    const { options, isRemoved, takesEtcd, directory } = this.#shared;
     const fits = fitsUrls(options, certificate);
     const standingOf = (id: bigint) => directory.standingOf(id, fits);
-    const introduction = check({ options, isRemoved, standingOf }, headers);
+    const introduction = check({ options, isRemoved, takesEtcd, standingOf }, headers);
     if ("reason" in introduction && introduction.reason !== "asking") {
       this.#logRefusal(headers, introduction, peerAddress);
       this.#shared.observer.refused(introduction.from, introduction.reason);

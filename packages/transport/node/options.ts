@@ -131,6 +131,8 @@ export interface Http2TransportDependencies {
   readonly askMembers?: AskMembers | undefined;
   /** A peer says that this member was removed from the cluster. May be called often. */
   readonly selfRemoved?: (() => void) | undefined;
+  /** Whether members of etcd are spoken to; they are if this is undefined. */
+  readonly takesEtcd?: (() => boolean) | undefined;
 }
 
 type Filled<T> = { readonly [K in keyof T]-?: Exclude<T[K], undefined> };
@@ -209,6 +211,7 @@ export interface Shared {
   readonly isRemoved: (id: bigint) => boolean;
   readonly directory: MemberDirectory;
   readonly selfRemoved: () => void;
+  readonly takesEtcd: () => boolean;
   /** The connections of single messages to members of etcd. */
   readonly etcdPosts: KeptConnections;
 }

@@ -69,13 +69,15 @@ export class Peer implements ChannelListener, EtcdPeerListener {
     this.#etcd?.attach(stream, response);
   }
 
-  speaksEtcd(): void {
-    if (this.#closed || this.#etcd !== undefined) return;
+  speaksEtcd(): boolean {
+    if (this.#closed || this.#etcd !== undefined) return true;
+    if (!this.#shared.takesEtcd()) return false;
     this.#changed("etcd");
     this.#channels.urgent.close();
     this.#channels.bulk.close();
     this.#etcd = new EtcdPeer(this.#shared, this.id, this.#dialled, this);
     this.#etcd.wake();
+    return true;
   }
 
   speaksQuorate(): void {

@@ -46,7 +46,9 @@ const HTTP1: Uint8Array = fromLatin1("HTTP/1.");
 /** The other side speaks HTTP/1.1: it is a member of etcd. */
 export class Http1AnswerError extends FrameError {
   constructor() {
-    super("the peer answers in HTTP/1.1");
+    super(
+      "the peer answers in HTTP/1.1, as members of etcd do; the data of this cluster does not come from etcd, and etcd's members would apply it otherwise",
+    );
   }
 }
 

@@ -90,6 +90,7 @@ export class Membership {
   readonly #members = new Map<bigint, Member>();
   readonly #removed = new Set<bigint>();
   #clusterVersion: string | undefined;
+  #isDowngrading = false;
 
   private constructor(backend: Backend) {
     this.#backend = backend;
@@ -106,6 +107,10 @@ export class Membership {
     for (const member of read.members) membership.#members.set(member.id, member);
     for (const id of read.removed) membership.#removed.add(id);
     membership.#clusterVersion = read.clusterVersion;
+    const downgrade = backend.get(Bucket.cluster, DOWNGRADE);
+    membership.#isDowngrading =
+      downgrade !== undefined &&
+      readable(path, "cluster", DOWNGRADE, () => JSON.parse(toUtf8(downgrade)).enabled === true);
     return membership;
   }
 
@@ -148,10 +153,13 @@ export class Membership {
    * etcd read it; here nothing follows from it.
    */
   setDowngrade(enabled: boolean, target: string): void {
-    const info = enabled
-      ? { "target-version": target, enabled }
-      : { "target-version": "", enabled };
+    const info = { "target-version": enabled ? target : "", enabled };
+    this.#isDowngrading = enabled;
     this.#backend.put(Bucket.cluster, DOWNGRADE, fromUtf8(JSON.stringify(info)));
+  }
+
+  get isDowngrading(): boolean {
+    return this.#isDowngrading;
   }
 
   setClusterVersion(version: string): void {

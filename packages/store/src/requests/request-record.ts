@@ -23,8 +23,6 @@ export interface ApplyState {
   readonly leases: Lessor;
   readonly alarms: Alarms;
   readonly auth: AuthState;
-  /** Whether etcd's rules hold where Quorate has others. */
-  readonly followsEtcd: boolean;
   /** Index of the entry that is applied. */
   readonly index: number;
 }
