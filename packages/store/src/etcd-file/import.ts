@@ -1,10 +1,11 @@
 /**
  * Creates a member's store from etcd's database file: its keys with their history, leases, users,
- * roles and alarms, with a new membership and a position in a new log.
+ * roles and alarms; with a new membership and a position in a new log, or with the file's own.
  */
 import { BoltFile } from "@quorate/bolt";
 import type { Disk, Keyspace, KeyspaceOpener, KeyspaceWrite } from "@quorate/host";
 import {
+  compare,
   concat,
   KeyValue,
   leasepb,
@@ -18,18 +19,26 @@ import { currentDirectory } from "../backend/directories.ts";
 import { type Position, writePosition } from "../backend/meta.ts";
 import { leaseKey } from "../lease/lessor.ts";
 import type { Member } from "../membership/member.ts";
-import { putMember } from "../membership/membership.ts";
+import { CLUSTER_VERSION, putMember } from "../membership/membership.ts";
 import { decodeRevision, encodeRevision } from "../mvcc/revision.ts";
 import { FINISHED_COMPACT, SCHEDULED_COMPACT } from "../mvcc/state.ts";
 import { addLaterUsers, disableAuth, type LaterUsers } from "./later-users.ts";
-import { CARRIED_BUCKETS, EtcdFileError, FILE_BUCKETS, metaOfFile } from "./schema.ts";
+import {
+  CARRIED_BUCKETS,
+  CLUSTER_BUCKETS,
+  EtcdFileError,
+  FILE_BUCKETS,
+  type FileBucket,
+  metaOfFile,
+  positionOfFile,
+} from "./schema.ts";
 
 /** Records are written in batches of about this size. */
 const BATCH_BYTES = 4 * 1024 * 1024;
 /** Bytes of a record besides its key and value, for measuring progress. */
 const RECORD_OVERHEAD_BYTES = 16;
 
-/** The cluster for which a store is created. */
+/** A new cluster for which a store is created. */
 export interface NewCluster {
   readonly members: readonly Member[];
   /** Where the new log begins. */
@@ -103,26 +112,31 @@ class Batches {
 
 /**
  * Creates the store in the directory `storeDir`, which must not contain one. It is durable when the
- * promise resolves; a failure leaves nothing there. @throws BoltDamageError, EtcdFileError,
- * DiskError
+ * promise resolves; a failure leaves nothing there.
+ * @param cluster "same": the file's own members, and its place in their log
+ * @throws BoltDamageError, EtcdFileError, DiskError
  */
 export async function importEtcdFile(
   deps: { readonly disk: Disk; readonly keyspaces: KeyspaceOpener },
   path: string,
   storeDir: string,
-  cluster: NewCluster,
+  cluster: NewCluster | "same",
   options: ImportOptions = {},
 ): Promise<void> {
   const directory = currentDirectory(storeDir);
   if (deps.disk.stat(directory) !== undefined) throw new Error(`${directory} exists already`);
   const file = BoltFile.open(deps.disk, path);
   try {
-    const marks = marksOf(file);
+    const meta = metaOfFile(file);
+    const marks = marksOf(path, meta);
+    const { members, position }: NewCluster =
+      cluster === "same" ? { members: [], position: positionOfFile(path, meta) } : cluster;
     const keyspace = await deps.keyspaces.open(directory, { create: true });
     try {
       const inFile = await copyBuckets(
         file,
         keyspace,
+        cluster === "same" ? [...CLUSTER_BUCKETS, ...CARRIED_BUCKETS] : CARRIED_BUCKETS,
         marks.scheduled,
         options.onProgress ?? (() => {}),
       );
@@ -134,7 +148,7 @@ export async function importEtcdFile(
       const bump = options.bumpRevision ?? 0;
       await finish(
         keyspace,
-        cluster,
+        { members, position },
         bump > 0 ? { ...marks, scheduled: Math.max(newest, marks.scheduled) + bump } : marks,
       );
     } finally {
@@ -156,18 +170,14 @@ interface Marks {
   readonly finished: number;
 }
 
-function marksOf(file: BoltFile): Marks {
-  const meta = metaOfFile(file);
+function marksOf(path: string, meta: ReadonlyMap<string, Uint8Array>): Marks {
   const mark = (name: Uint8Array): number => {
     const text = String.fromCharCode(...name);
     const bytes = meta.get(text);
     if (bytes === undefined) return 0;
     const revision = decodeRevision(bytes);
     if (revision === undefined)
-      throw new EtcdFileError(
-        file.path,
-        `bucket meta, key ${text}: ${toHex(bytes)} is not a revision`,
-      );
+      throw new EtcdFileError(path, `bucket meta, key ${text}: ${toHex(bytes)} is not a revision`);
     return revision.main;
   };
   return { scheduled: mark(SCHEDULED_COMPACT), finished: mark(FINISHED_COMPACT) };
@@ -177,16 +187,18 @@ function marksOf(file: BoltFile): Marks {
 async function copyBuckets(
   file: BoltFile,
   keyspace: Keyspace,
+  names: readonly FileBucket[],
   scheduled: number,
   onProgress: (bytes: number, totalBytes: number) => void,
 ): Promise<number> {
   const batches = new Batches(keyspace);
   let newest = 1;
   let bytes = 0;
-  for (const name of CARRIED_BUCKETS) {
+  for (const name of names) {
     for (const slice of file.records(name)) {
       for (const [key, value] of slice) {
         bytes += key.length + value.length + RECORD_OVERHEAD_BYTES;
+        if (name === "cluster" && compare(key, CLUSTER_VERSION) !== 0) continue;
         if (name === "key") {
           const revision = decodeRevision(key);
           if (revision === undefined)

@@ -22,7 +22,8 @@ import {
   type Member,
 } from "./member.ts";
 
-const CLUSTER_VERSION = fromUtf8("clusterVersion");
+/** The record of the bucket cluster. */
+export const CLUSTER_VERSION: Uint8Array = fromUtf8("clusterVersion");
 const REMOVED = fromUtf8("removed");
 /** etcd's default. */
 const DEFAULT_MAX_LEARNERS = 1;
@@ -116,6 +117,11 @@ export class Membership {
 
   isRemoved(id: bigint): boolean {
     return this.#removed.has(id);
+  }
+
+  /** The members that were removed, by ascending id. */
+  removed(): bigint[] {
+    return [...this.#removed].sort((a, b) => (a < b ? -1 : 1));
   }
 
   /** The version that all members support, such as "3.7.0"; undefined before it was determined. */
