@@ -7,7 +7,6 @@ import {
   ETCD_RELEASES,
   type EtcdMemberDeps,
   EtcdMemberError,
-  type EtcdRelease,
   type Exchange,
   exchange,
   finishExchange,
@@ -199,6 +198,20 @@ the log and once more for the database.`,
   run: (invocation) => onMember(() => run(invocation, adopting)),
 };
 
+function releasing({ flags }: Invocation): Way {
+  const wanted = flags.string("target-version");
+  const release = ETCD_RELEASES.find((one) => one === wanted);
+  if (release === undefined)
+    throw badArguments(`--target-version is one of ${ETCD_RELEASES.join(", ")}, not ${wanted}`);
+  return {
+    command: "release",
+    from: "quorate",
+    to: "etcd",
+    starts: "etcd",
+    take: (source, target, deps) => releaseMember(source, target, release, deps),
+  };
+}
+
 export const releaseCommand: Command = {
   use: "release <data directory> [options]",
   short: "Makes a data directory for etcd from that of a stopped member",
@@ -217,20 +230,5 @@ again, it goes on. It needs free space for the log and once more for the store.`
       values: ETCD_RELEASES,
     },
   },
-  run: (invocation) =>
-    onMember(() =>
-      run(invocation, {
-        command: "release",
-        from: "quorate",
-        to: "etcd",
-        starts: "etcd",
-        take: (source, target, deps) =>
-          releaseMember(
-            source,
-            target,
-            invocation.flags.string("target-version") as EtcdRelease,
-            deps,
-          ),
-      }),
-    ),
+  run: (invocation) => onMember(() => run(invocation, releasing(invocation))),
 };
