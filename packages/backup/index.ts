@@ -4,6 +4,18 @@
  */
 export { type Chain, chainFor, chainsOf, readCatalog } from "./src/catalog.ts";
 export { BackupError, type BackupErrorCode } from "./src/errors.ts";
+export {
+  adoptMember,
+  ETCD_RELEASES,
+  type EtcdMemberDeps,
+  EtcdMemberError,
+  type EtcdMemberErrorCode,
+  type EtcdRelease,
+  type MemberFiles,
+  releaseMember,
+  type TakenMember,
+} from "./src/etcd-member.ts";
+export { type Exchange, exchange, finishExchange } from "./src/exchange.ts";
 export { type FetchOptions, fetchBackup } from "./src/fetch.ts";
 export { followState } from "./src/follow-state.ts";
 export {

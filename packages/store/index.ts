@@ -54,7 +54,14 @@ export {
 } from "./src/etcd-file/import.ts";
 export type { LaterUsers } from "./src/etcd-file/later-users.ts";
 export { EtcdFileError, FILE_BUCKETS } from "./src/etcd-file/schema.ts";
-export { type EtcdFileStatus, etcdFileRevision, etcdFileStatus } from "./src/etcd-file/status.ts";
+export {
+  type EtcdFileCluster,
+  type EtcdFileStatus,
+  etcdFileCluster,
+  etcdFileRevision,
+  etcdFileStatus,
+} from "./src/etcd-file/status.ts";
+export { encodeV2Members } from "./src/etcd-file/v2-members.ts";
 export {
   type Lease,
   type LeaseObserver,

@@ -34,7 +34,7 @@ import {
   writeStorageVersion,
 } from "./backend/storage-version.ts";
 import { type EtcdSnapshot, exportEtcdFile, type Sha256 } from "./etcd-file/export.ts";
-import { encodeV2Membership } from "./etcd-file/v2-membership.ts";
+import { encodeV2Members } from "./etcd-file/v2-members.ts";
 import { Lessor } from "./lease/lessor.ts";
 import { openTables } from "./level-files/records.ts";
 import { Membership, membershipIn } from "./membership/membership.ts";
@@ -102,10 +102,11 @@ async function memberFile(
   const isNoted = major > firstMajor || (major === firstMajor && minor >= firstMinor);
   const file = await exportEtcdFile(snapshot, confState, {
     storageVersion: isNoted ? membership.clusterVersion : undefined,
-    forMember: true,
+    isOfCluster: true,
+    hasChecksum: false,
     isWanted: () => true,
   });
-  return { data: encodeV2Membership(membership), chunks: file.chunks() };
+  return { data: encodeV2Members(membership), chunks: file.chunks() };
 }
 
 /** The parts of a store, read from one backend. */
@@ -364,19 +365,22 @@ export class Store {
 
   /**
    * The whole state as etcd's snapshot file. Entries may be applied while it is measured and sent.
-   * @param storageVersion the version written into the file @param isWanted called while it is
-   * measured; false ends that with a SnapshotAbandonedError
+   * @param storageVersion the version written into the file; undefined for etcd 3.5
+   * @param isWanted called while it is measured; false ends that with a SnapshotAbandonedError
+   * @param isOfCluster whether the file goes on in this cluster, and not in a new one
    */
   async etcdSnapshot(
-    storageVersion: string,
+    storageVersion: string | undefined,
     isWanted: () => boolean = () => true,
+    isOfCluster = false,
   ): Promise<EtcdSnapshot> {
     const { disk, sha256 } = this.#options;
     const open = disk && (() => openTables(disk, this.#path, bucketRange(Bucket.key)));
     const snapshot = await this.#backend.snapshot(open);
     try {
       const { confState } = await this.#positionIn(snapshot);
-      return await exportEtcdFile(snapshot, confState, { storageVersion, isWanted, sha256 });
+      const options = { storageVersion, isOfCluster, isWanted, sha256 };
+      return await exportEtcdFile(snapshot, confState, options);
     } catch (error) {
       await snapshot.close();
       throw error;

@@ -1,6 +1,6 @@
 /**
  * Creates a member's store from etcd's database file: its keys with their history, leases, users,
- * roles and alarms, with a new membership and a position in a new log.
+ * roles and alarms; with a new membership and a position in a new log, or with the file's own.
  */
 import { BoltFile } from "@quorate/bolt";
 import type { Disk, Keyspace, KeyspaceOpener, KeyspaceWrite } from "@quorate/host";
@@ -10,6 +10,7 @@ import {
   KeyValue,
   leasepb,
   type MessageType,
+  type raftpb,
   readU64BE,
   toHex,
   toLatin1,
@@ -27,11 +28,12 @@ import { FINISHED_COMPACT, SCHEDULED_COMPACT } from "../mvcc/state.ts";
 import { addLaterUsers, disableAuth, type LaterUsers } from "./later-users.ts";
 import {
   CARRIED_BUCKETS,
+  CLUSTER_BUCKETS,
   EtcdFileError,
   FILE_BUCKETS,
   type FileBucket,
-  MEMBER_BUCKETS,
   metaOfFile,
+  positionOfFile,
 } from "./schema.ts";
 
 /** Records are written in batches of about this size. */
@@ -39,7 +41,7 @@ const BATCH_BYTES = 4 * 1024 * 1024;
 /** Bytes of a record besides its key and value, for measuring progress. */
 const RECORD_OVERHEAD_BYTES = 16;
 
-/** The cluster for which a store is created. */
+/** A new cluster for which a store is created. */
 export interface NewCluster {
   readonly members: readonly Member[];
   /** Where the new log begins. */
@@ -113,26 +115,31 @@ class Batches {
 
 /**
  * Creates the store in the directory `storeDir`, which must not contain one. It is durable when the
- * promise resolves; a failure leaves nothing there. @throws BoltDamageError, EtcdFileError,
- * DiskError
+ * promise resolves; a failure leaves nothing there.
+ * @param cluster "same": the file's own members, and its place in their log
+ * @throws BoltDamageError, EtcdFileError, DiskError
  */
 export async function importEtcdFile(
   deps: { readonly disk: Disk; readonly keyspaces: KeyspaceOpener },
   path: string,
   storeDir: string,
-  cluster: NewCluster,
+  cluster: NewCluster | "same",
   options: ImportOptions = {},
 ): Promise<void> {
   const directory = currentDirectory(storeDir);
   if (deps.disk.stat(directory) !== undefined) throw new Error(`${directory} exists already`);
   const file = BoltFile.open(deps.disk, path);
   try {
-    const marks = marksOf(file);
+    const meta = metaOfFile(file);
+    const marks = marksOf(path, meta);
+    const { members, position }: NewCluster =
+      cluster === "same" ? { members: [], position: positionOfFile(path, meta) } : cluster;
     const keyspace = await deps.keyspaces.open(directory, { create: true });
     try {
       const inFile = await copyBuckets(
         file,
         keyspace,
+        cluster === "same" ? [...CLUSTER_BUCKETS, ...CARRIED_BUCKETS] : CARRIED_BUCKETS,
         marks.scheduled,
         options.onProgress ?? (() => {}),
       );
@@ -144,8 +151,9 @@ export async function importEtcdFile(
       const bump = options.bumpRevision ?? 0;
       await finish(
         keyspace,
-        cluster,
+        { members, position },
         bump > 0 ? { ...marks, scheduled: Math.max(newest, marks.scheduled) + bump } : marks,
+        cluster === "same",
       );
     } finally {
       await keyspace.close();
@@ -162,8 +170,7 @@ export async function importEtcdFile(
 
 /**
  * Writes the state in a database file of a member of etcd into an empty keyspace, with the
- * membership of its cluster; all is durable when it resolves. The store follows etcd's rules from
- * then on.
+ * membership of its cluster; all is durable when it resolves.
  * @param position where the file stands in the log
  * @throws BoltDamageError; EtcdFileError, also for a file of another position or membership
  */
@@ -181,28 +188,33 @@ export async function copyMemberFile(
       file.path,
       `it holds the state at index ${index}, announced was ${position.index}`,
     );
-  const { voters, votersOutgoing, learners } = position.confState;
+  checkMembers(file, position.confState);
+  const marks = marksOf(file.path, meta);
+  const names = [...CLUSTER_BUCKETS, ...CARRIED_BUCKETS];
+  await copyBuckets(file, keyspace, names, marks.scheduled, () => {});
+  await finish(keyspace, { members: [], position }, marks, true);
+}
+
+/** A file's members are those of the configuration. */
+function checkMembers(
+  file: BoltFile,
+  { voters, votersOutgoing, learners }: raftpb.ConfState,
+): void {
   const configured = new Set([...voters, ...votersOutgoing, ...learners].map(idToHex));
   for (const slice of file.records("members")) {
     for (const [key] of slice) {
       const id = toLatin1(key);
-      if (!configured.delete(id))
-        throw new EtcdFileError(
-          file.path,
-          `the member ${id} is in the database and not in the cluster's configuration ` +
-            "(etcd-io/etcd issue 19557): remove and add it again",
-        );
+      if (configured.delete(id)) continue;
+      throw new EtcdFileError(
+        file.path,
+        `the member ${id} is in the database and not in the cluster's configuration ` +
+          "(etcd-io/etcd issue 19557): remove and add it again",
+      );
     }
   }
   const [missing] = configured;
   if (missing !== undefined)
     throw new EtcdFileError(file.path, `the member ${missing} is missing in the database`);
-  const marks = marksOf(file);
-  await copyBuckets(file, keyspace, marks.scheduled, () => {}, MEMBER_BUCKETS);
-  const backend = new Backend(keyspace);
-  writeFollowsEtcd(backend);
-  await backend.flush();
-  await finish(keyspace, { members: [], position }, marks);
 }
 
 interface Marks {
@@ -211,18 +223,14 @@ interface Marks {
   readonly finished: number;
 }
 
-function marksOf(file: BoltFile): Marks {
-  const meta = metaOfFile(file);
+function marksOf(path: string, meta: ReadonlyMap<string, Uint8Array>): Marks {
   const mark = (name: Uint8Array): number => {
     const text = String.fromCharCode(...name);
     const bytes = meta.get(text);
     if (bytes === undefined) return 0;
     const revision = decodeRevision(bytes);
     if (revision === undefined)
-      throw new EtcdFileError(
-        file.path,
-        `bucket meta, key ${text}: ${toHex(bytes)} is not a revision`,
-      );
+      throw new EtcdFileError(path, `bucket meta, key ${text}: ${toHex(bytes)} is not a revision`);
     return revision.main;
   };
   return { scheduled: mark(SCHEDULED_COMPACT), finished: mark(FINISHED_COMPACT) };
@@ -232,9 +240,9 @@ function marksOf(file: BoltFile): Marks {
 async function copyBuckets(
   file: BoltFile,
   keyspace: Keyspace,
+  names: readonly FileBucket[],
   scheduled: number,
   onProgress: (bytes: number, totalBytes: number) => void,
-  names: readonly FileBucket[] = CARRIED_BUCKETS,
 ): Promise<number> {
   const batches = new Batches(keyspace);
   let newest = 1;
@@ -347,9 +355,18 @@ async function leasesInUse(keyspace: Keyspace, path: string): Promise<Set<bigint
   return new Set(leaseOf.values());
 }
 
-/** The records that complete the store: written last, in one batch. */
-async function finish(keyspace: Keyspace, cluster: NewCluster, marks: Marks): Promise<void> {
+/**
+ * The records that complete the store: written last, in one batch.
+ * @param followsEtcd whether the members of etcd's cluster may go on beside it
+ */
+async function finish(
+  keyspace: Keyspace,
+  cluster: NewCluster,
+  marks: Marks,
+  followsEtcd: boolean,
+): Promise<void> {
   const backend = new Backend(keyspace);
+  if (followsEtcd) writeFollowsEtcd(backend);
   if (marks.scheduled > 0)
     backend.put(Bucket.meta, SCHEDULED_COMPACT, encodeRevision(marks.scheduled, 0, false));
   if (marks.finished > 0)

@@ -23,6 +23,7 @@ import {
   type Member,
 } from "./member.ts";
 
+/** Records of the bucket cluster. */
 const CLUSTER_VERSION = fromUtf8("clusterVersion");
 const DOWNGRADE = fromUtf8("downgrade");
 const REMOVED = fromUtf8("removed");
@@ -58,15 +59,19 @@ export function putMember(backend: Backend, member: Member): void {
   backend.put(Bucket.members, memberKey(member.id), encodeMember(member));
 }
 
+/** What the backend holds of a membership. */
+export interface MembershipRecords {
+  readonly members: readonly Member[];
+  readonly removed: readonly bigint[];
+  /** Undefined before it was determined. */
+  readonly clusterVersion: string | undefined;
+}
+
 /** The membership as of a snapshot, read only. @param path the store's directory, for error texts */
 export async function membershipIn(
   snapshot: BackendSnapshot,
   path: string,
-): Promise<{
-  readonly members: readonly Member[];
-  readonly removed: readonly bigint[];
-  readonly clusterVersion: string | undefined;
-}> {
+): Promise<MembershipRecords> {
   const members: Member[] = [];
   for await (const slice of snapshot.scan(Bucket.members)) {
     for (const [key, value] of slice) {
@@ -141,6 +146,12 @@ export class Membership {
 
   isRemoved(id: bigint): boolean {
     return this.#removed.has(id);
+  }
+
+  /** All of it, as the backend holds it; by ascending id. */
+  get records(): MembershipRecords {
+    const removed = [...this.#removed].sort((a, b) => (a < b ? -1 : 1));
+    return { members: this.members(), removed, clusterVersion: this.#clusterVersion };
   }
 
   /** The version that all members support, such as "3.7.0"; undefined before it was determined. */
