@@ -6,11 +6,9 @@ export { type Chain, chainFor, chainsOf, readCatalog } from "./src/catalog.ts";
 export { BackupError, type BackupErrorCode } from "./src/errors.ts";
 export {
   adoptMember,
-  ETCD_RELEASES,
   type EtcdMemberDeps,
   EtcdMemberError,
   type EtcdMemberErrorCode,
-  type EtcdRelease,
   type MemberFiles,
   releaseMember,
   type TakenMember,
