@@ -12,6 +12,7 @@ import {
   MaintenanceService,
 } from "@quorate/proto";
 import { assertEqualHashes, leaderOf, statusOf, withClient } from "../support/checks.ts";
+import type { TestClient } from "../support/client.ts";
 import { type TestCluster, withCluster } from "../support/cluster.ts";
 import { type Executable, etcdNewest, etcdOf, memberUnderTest } from "../support/executables.ts";
 import type { TestMember } from "../support/member.ts";
@@ -33,6 +34,27 @@ async function idOf(cluster: TestCluster, member: TestMember): Promise<bigint> {
   return (await statusOf(cluster, member)).header!.memberId;
 }
 
+/** Changes the membership; it is refused while members have not been connected for long. */
+async function changed<T>(
+  cluster: TestCluster,
+  member: TestMember,
+  change: (client: TestClient) => Promise<T>,
+): Promise<T> {
+  const results: T[] = [];
+  await until("the membership changes", () =>
+    withClient(cluster, member, (client) =>
+      change(client).then(
+        (result) => results.push(result) > 0,
+        (error: unknown) => {
+          if (/unhealthy cluster|can only promote a learner/.test(String(error))) return false;
+          throw error;
+        },
+      ),
+    ),
+  );
+  return results[0]!;
+}
+
 /** Adds a member of a program as a learner, and waits until it has caught up. */
 async function join(
   cluster: TestCluster,
@@ -43,19 +65,9 @@ async function join(
   const member = await cluster.prepareMember(name, { executable, flags });
   const { options } = member;
   const leader = await leaderOf(cluster);
-  // It is refused while the members have not been connected for long.
-  let members: readonly { readonly peerURLs: readonly string[] }[] = [];
-  await until(`${name} is added`, () =>
-    withClient(cluster, leader, async (client) => {
-      const request = { peerURLs: [options.peerUrl], isLearner: true };
-      try {
-        members = (await client.call(ClusterService.methods.MemberAdd, request)).members;
-        return true;
-      } catch (error) {
-        if (/unhealthy cluster/.test(String(error))) return false;
-        throw error;
-      }
-    }),
+  const request = { peerURLs: [options.peerUrl], isLearner: true };
+  const { members } = await changed(cluster, leader, (client) =>
+    client.call(ClusterService.methods.MemberAdd, request),
   );
   const nameOf = (url: string) =>
     [...cluster.members, member].find(({ options }) => options.peerUrl === url)?.name;
@@ -73,13 +85,8 @@ async function join(
 
 async function promote(cluster: TestCluster, member: TestMember): Promise<void> {
   const id = await idOf(cluster, member);
-  await until(`${member.name} is promoted`, () =>
-    withClient(cluster, cluster.members[0], (client) =>
-      client.call(ClusterService.methods.MemberPromote, { ID: id }).then(
-        () => true,
-        () => false,
-      ),
-    ),
+  await changed(cluster, cluster.members[0]!, (client) =>
+    client.call(ClusterService.methods.MemberPromote, { ID: id }),
   );
 }
 
@@ -167,7 +174,7 @@ for (const release of ["3.5", "3.6", "3.7"] as const) {
       const [old] = cluster.members;
       const id = await idOf(cluster, old!);
       await lead(cluster, third);
-      await withClient(cluster, third, (one) =>
+      await changed(cluster, third, (one) =>
         one.call(ClusterService.methods.MemberRemove, { ID: id }),
       );
       await old!.kill();
