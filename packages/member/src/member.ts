@@ -19,10 +19,9 @@
  * and engines are passed in.
  */
 import type { Clock, Logger } from "@quorate/host";
-import { type ResponseHeader, UserCreationsRequest } from "@quorate/proto";
+import { errorOf, type ResponseHeader, UserCreationsRequest } from "@quorate/proto";
 import type { CallTrace, StreamCall } from "@quorate/rpc";
 import {
-  ANONYMOUS,
   type Applied,
   type AppliedEntry,
   checkMessage,
@@ -214,7 +213,9 @@ export class Member {
     message: RequestOf<K>,
   ): void {
     const { auth, lessor } = this.store;
-    const refused = verdictBeforeEtcd(auth, identity ?? ANONYMOUS, kind, message, lessor);
+    const { user = "", authRevision = 0, roles } = identity ?? {};
+    const who = { username: user, authRevision, roles };
+    const refused = verdictBeforeEtcd(auth, who, kind, message, lessor);
     if (refused !== undefined) throw errorOf(refused);
   }
 

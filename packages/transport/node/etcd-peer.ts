@@ -3,7 +3,7 @@
  * (etcd-reader.ts) and writes on those that the other has dialled (etcd-writer.ts):
  *
  *     GET /raft/stream/message/ID  -->            ID: the reader; all messages
- *     GET /raft/stream/msgappv2/ID -->            appends, if this stream is there
+ *     GET /raft/stream/msgapp/ID  -->            appends, if this stream is there
  *                                 <-- 200, messages without end
  *     POST /raft  -->  204                        one message, while the receiver has no stream here
  *     POST /raft/snapshot  -->  204               a message and a database file (snapshot-sender.ts)
@@ -111,7 +111,7 @@ export class EtcdPeer {
 
   send(messages: readonly raftpb.Message[]): void {
     const all = this.#writers.get("message");
-    const appends = this.#writers.get("msgappv2") ?? all;
+    const appends = this.#writers.get("msgapp") ?? all;
     const byWriter = new Map<EtcdWriter, raftpb.Message[]>();
     for (const message of messages) {
       const writer = message.type === raftpb.MessageType.MsgApp ? appends : all;

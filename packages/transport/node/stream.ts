@@ -19,8 +19,8 @@ import {
 import type { RareLog } from "../src/rare-log.ts";
 import {
   type Fields,
+  ForeignHeadError,
   FRAME_HEAD_BYTES,
-  Http1AnswerError,
   openingOf,
   PREFACE,
   Tunnel,
@@ -90,7 +90,7 @@ export function requestStream(shared: Shared, request: StreamRequest): Promise<O
       },
     });
     receive(socket, tunnel, (error) => {
-      const code = error instanceof Http1AnswerError ? "Etcd" : "Failed";
+      const code = error instanceof ForeignHeadError ? "Etcd" : "Failed";
       reject(new DialError(code, error.message));
     });
     socket.on("close", () => {

@@ -4,7 +4,7 @@
  *
  *     message     length u64 | raftpb.Message
  *
- *     msgappv2    0                                                   the link is alive
+ *     msgapp      0                                                   the link is alive
  *                 1 | count u64 | { length u64 | raftpb.Entry }* | commit u64
  *                 2 | length u64 | raftpb.Message
  *
@@ -25,7 +25,7 @@ import {
 import { decodeMessage, FrameError, FrameReader, MAX_MESSAGE_ENTRIES } from "./frames.ts";
 
 /** The streams that lead from one member of etcd to another. */
-export const ETCD_STREAMS = ["message", "msgappv2"] as const;
+export const ETCD_STREAMS = ["message", "msgapp"] as const;
 export type EtcdStream = (typeof ETCD_STREAMS)[number];
 
 const LENGTH_BYTES = 8;

@@ -206,7 +206,7 @@ export class Leases {
         if (answer.status === 404) return { found: undefined };
         if (answer.status !== 200) continue;
         const found = await this.#deps.slices.run(MEMBER_SHARE, () => decodeInternal(answer.body));
-        if (found?.ID === request.ID) return { found };
+        if (found?.ID === request.ID) return { found: { ...found, header: undefined } };
       } catch {
         // The next URL may do; else the caller retries.
       }
