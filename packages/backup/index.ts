@@ -6,11 +6,9 @@ export { type Chain, chainFor, chainsOf, readCatalog } from "./src/catalog.ts";
 export { BackupError, type BackupErrorCode } from "./src/errors.ts";
 export {
   adoptMember,
-  ETCD_RELEASES,
   type EtcdMemberDeps,
   EtcdMemberError,
   type EtcdMemberErrorCode,
-  type EtcdRelease,
   type MemberFiles,
   releaseMember,
   type TakenMember,
@@ -38,4 +36,5 @@ export { prunable } from "./src/prune.ts";
 export { type RebuildPoint, type RebuildTarget, rebuild } from "./src/rebuild.ts";
 export { readSegment } from "./src/segment-reader.ts";
 export { MAX_SEGMENT_BYTES, SegmentWriter } from "./src/segment-writer.ts";
+export { survivorOf } from "./src/survivor.ts";
 export { type VerifiedChain, verifyChain } from "./src/verify.ts";

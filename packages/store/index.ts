@@ -80,6 +80,7 @@ export {
   type Member,
 } from "./src/membership/member.ts";
 export type { Membership } from "./src/membership/membership.ts";
+export { soleSurvivor } from "./src/membership/sole-survivor.ts";
 export type { KeyValueHash } from "./src/mvcc/hash.ts";
 export type { KeyIndex } from "./src/mvcc/key-index.ts";
 export { KeyTree } from "./src/mvcc/key-tree.ts";

@@ -13,22 +13,11 @@
  */
 import { type Clock, type Disk, type KeyspaceOpener, parentOf } from "@quorate/host";
 import { CodedError, defined, etcdserverpb, InternalRaftRequest, raftpb } from "@quorate/proto";
-import {
-  encodeV2Members,
-  etcdFileCluster,
-  importEtcdFile,
-  type Position,
-  Store,
-  StoreDamageError,
-} from "@quorate/store";
+import { etcdFileCluster, importEtcdFile, type Position, Store } from "@quorate/store";
 import { RecordType, readWal, SnapshotFiles, verifyWal, Wal, type WalSummary } from "@quorate/wal";
 
 /** Bytes that are copied at a time. */
 const COPY_BYTES = 1 << 20;
-
-/** The releases of etcd that data directories are made for. */
-export const ETCD_RELEASES = ["3.5", "3.6", "3.7"] as const;
-export type EtcdRelease = (typeof ETCD_RELEASES)[number];
 
 /**
  * Why a member's files cannot be taken:
@@ -79,6 +68,8 @@ export interface TakenMember {
   readonly term: number;
   readonly revision: number;
   readonly keys: number;
+  /** Such as "3.7.0": etcd's members of that release and the next one start on it. */
+  readonly clusterVersion: string | undefined;
 }
 
 /**
@@ -102,7 +93,8 @@ export async function adoptMember(
     disk.makeDir(storeDir);
     disk.makeDir(`${target.memberDir}/snap`);
     await importEtcdFile(deps, path, storeDir, "same", { onProgress: deps.onProgress });
-    const store = await openedStore(storeDir, deps.keyspaces, path);
+    // Opening it checks every record.
+    const store = await Store.open(deps.keyspaces, storeDir);
     const taken = takenMember(source, log, store);
     await store.close({ flush: false });
     copyLog(source.walDir, target.walDir, disk);
@@ -121,14 +113,12 @@ export async function adoptMember(
 /**
  * Makes the files of a member of etcd from those of a stopped member of ours.
  * @param target as for `adoptMember`
- * @param release of the etcd that is to start on them
  * @throws EtcdMemberError, WalDamageError, WalError, StoreDamageError, DiskError ("Locked" while the
  * member runs)
  */
 export async function releaseMember(
   source: MemberFiles,
   target: MemberFiles,
-  release: EtcdRelease,
   deps: EtcdMemberDeps,
 ): Promise<TakenMember> {
   const { disk } = deps;
@@ -142,22 +132,19 @@ export async function releaseMember(
   const store = await Store.open(deps.keyspaces, storeDir);
   try {
     const log = verifyWal(disk, source.walDir);
-    const { position, membership } = store;
+    const { position } = store;
     checkTogether(storeDir, source, log, position);
     checkRest(source.walDir, position.index, disk);
     const taken = takenMember(source, log, store);
     return await making(target, disk, async () => {
       const snapDir = `${target.memberDir}/snap`;
       disk.makeDir(snapDir);
-      await writeDatabase(store, `${snapDir}/db`, release, deps);
+      const data = await writeDatabase(store, `${snapDir}/db`, deps);
       copyLog(source.walDir, target.walDir, disk);
       const { wal, hardState } = Wal.open(disk, target.walDir, "newest", deps);
       try {
         commitTo(wal, defined(hardState, "the state"), position.index);
-        new SnapshotFiles(disk, snapDir).save({
-          data: encodeV2Members(membership.records),
-          metadata: position,
-        });
+        new SnapshotFiles(disk, snapDir).save({ data, metadata: position });
         await wal.saveSnapshot(position);
       } finally {
         await wal.close();
@@ -251,23 +238,6 @@ function checkTogether(
   throw new EtcdMemberError("Differ", store, `${problem}; ${advice}`);
 }
 
-async function openedStore(
-  storeDir: string,
-  keyspaces: KeyspaceOpener,
-  database: string,
-): Promise<Store> {
-  try {
-    return await Store.open(keyspaces, storeDir);
-  } catch (error) {
-    if (!(error instanceof StoreDamageError && error.place.startsWith("bucket members")))
-      throw error;
-    const advice =
-      "The members in the database are not those of the log (etcd-io/etcd issue 19557). " +
-      "etcd 3.5.26 and later mends that: start it once, stop it, and try again";
-    throw new EtcdMemberError("NotReady", database, `${error.place}: ${error.problem}. ${advice}`);
-  }
-}
-
 function takenMember({ memberDir }: MemberFiles, log: WalSummary, store: Store): TakenMember {
   const { NodeID, ClusterID } = etcdserverpb.Metadata.decode(log.metadata);
   const { membership, position, mvcc } = store;
@@ -289,6 +259,7 @@ function takenMember({ memberDir }: MemberFiles, log: WalSummary, store: Store):
     term: log.hardState?.term ?? 0,
     revision: mvcc.currentRevision,
     keys: mvcc.keyCount,
+    clusterVersion: membership.clusterVersion,
   };
 }
 
@@ -346,29 +317,29 @@ function copyFile(from: string, to: string, disk: Disk): void {
   }
 }
 
-/** The database alone: a member of etcd has no checksum behind it. */
+/** @returns the data of its .snap file: the membership, which etcd 3.5 believes before all others */
 async function writeDatabase(
   store: Store,
   path: string,
-  release: EtcdRelease,
   { disk, onProgress }: EtcdMemberDeps,
-): Promise<void> {
-  const version = release === "3.5" ? undefined : `${release}.0`;
-  const snapshot = await store.etcdSnapshot(version, () => true, true);
+): Promise<Uint8Array> {
+  const snapshot = await store.snapshot();
   try {
+    const { data, chunks } = await snapshot.etcdFile();
+    const totalBytes = snapshot.sizeEstimateBytes;
     const file = disk.open(path, "create");
     try {
       let at = 0;
-      for await (const chunk of snapshot.chunks()) {
-        const bytes = chunk.subarray(0, Math.min(chunk.length, snapshot.databaseBytes - at));
-        file.write([bytes], at);
-        at += bytes.length;
-        onProgress?.(at, snapshot.databaseBytes);
+      for await (const chunk of chunks) {
+        file.write([chunk], at);
+        at += chunk.length;
+        onProgress?.(Math.min(at, totalBytes), totalBytes);
       }
       file.dataSyncNow();
     } finally {
       file.close();
     }
+    return data;
   } finally {
     await snapshot.close();
   }

@@ -22,6 +22,7 @@ import {
   memberId,
   recoverDirectories,
   Store,
+  soleSurvivor,
 } from "@quorate/store";
 import type { PeerCall } from "@quorate/transport";
 import { Wal, type WalOptions } from "@quorate/wal";
@@ -37,7 +38,6 @@ import {
   joinCluster,
   otherMembers,
 } from "./membership/join.ts";
-import { survivorEntries } from "./membership/sole-survivor.ts";
 
 /** A data directory that no member may be started on, and what to do. */
 export class BootstrapError extends CodedError<"CannotStart"> {
@@ -383,34 +383,25 @@ async function removeOtherMembers(
 ): Promise<Begun> {
   const { entries, hardState } = found;
   const last = entries[entries.length - 1] ?? found.snapshot;
-  const term = Math.max(hardState.term, last.term);
-  const survivor = {
-    memberId,
-    membership: store.membership,
-    appliedIndex: store.position.index,
-    entries,
-    lastIndex: last.index,
-    term,
-  };
-  const added = survivorEntries(survivor);
-  if (added === undefined) {
+  const { membership, position } = store;
+  const survivor = { memberId, membership, appliedIndex: position.index, entries };
+  const alone = soleSurvivor(survivor, hardState, last);
+  if (alone === undefined) {
     throw new BootstrapError(
       `--force-new-cluster: by its own log the member ${idToHex(memberId)} is no member of the cluster; use another's data`,
     );
   }
-  const commit = last.index + added.length;
   logger.warn("forcing restart member", {
     "local-member-id": idToHex(memberId),
     "wal-commit-index": hardState.commit,
-    "commit-index": commit,
+    "commit-index": alone.hardState.commit,
     "entries-not-known-to-be-committed":
       last.index - Math.max(hardState.commit, survivor.appliedIndex),
     advice: "start it without --force-new-cluster from now on",
   });
-  const forced = { term, vote: term === hardState.term ? hardState.vote : 0n, commit };
-  wal.append(forced, added);
+  wal.append(alone.hardState, alone.entries);
   await wal.sync();
-  return { ...found, hardState: forced, entries: [...entries, ...added] };
+  return { ...found, hardState: alone.hardState, entries: [...entries, ...alone.entries] };
 }
 
 /**

@@ -365,21 +365,19 @@ export class Store {
 
   /**
    * The whole state as etcd's snapshot file. Entries may be applied while it is measured and sent.
-   * @param storageVersion the version written into the file; undefined for etcd 3.5
+   * @param storageVersion the version written into the file
    * @param isWanted called while it is measured; false ends that with a SnapshotAbandonedError
-   * @param isOfCluster whether the file goes on in this cluster, and not in a new one
    */
   async etcdSnapshot(
-    storageVersion: string | undefined,
+    storageVersion: string,
     isWanted: () => boolean = () => true,
-    isOfCluster = false,
   ): Promise<EtcdSnapshot> {
     const { disk, sha256 } = this.#options;
     const open = disk && (() => openTables(disk, this.#path, bucketRange(Bucket.key)));
     const snapshot = await this.#backend.snapshot(open);
     try {
       const { confState } = await this.#positionIn(snapshot);
-      const options = { storageVersion, isOfCluster, isWanted, sha256 };
+      const options = { storageVersion, isWanted, sha256 };
       return await exportEtcdFile(snapshot, confState, options);
     } catch (error) {
       await snapshot.close();

@@ -4,7 +4,6 @@
  */
 import {
   adoptMember,
-  ETCD_RELEASES,
   type EtcdMemberDeps,
   EtcdMemberError,
   type Exchange,
@@ -154,7 +153,8 @@ async function run(invocation: Invocation, way: Way): Promise<void> {
   io.stdout(
     `Member ${idToHex(taken.memberId)} (${taken.name}) of cluster ${idToHex(taken.clusterId)}, ` +
       `of ${taken.members}: revision ${taken.revision}, ${taken.keys} keys, applied index ` +
-      `${taken.appliedIndex} of ${taken.lastIndex}, term ${taken.term}.\n` +
+      `${taken.appliedIndex} of ${taken.lastIndex}, term ${taken.term}, cluster version ` +
+      `${taken.clusterVersion ?? "not set"}.\n` +
       `Start ${way.starts} with the flags that the member had and --data-dir=${dataDir}. Once it has ` +
       `run, never start anything on ${aside} again: it would not know what the member has promised since.\n`,
   );
@@ -198,19 +198,13 @@ the log and once more for the database.`,
   run: (invocation) => onMember(() => run(invocation, adopting)),
 };
 
-function releasing({ flags }: Invocation): Way {
-  const wanted = flags.string("target-version");
-  const release = ETCD_RELEASES.find((one) => one === wanted);
-  if (release === undefined)
-    throw badArguments(`--target-version is one of ${ETCD_RELEASES.join(", ")}, not ${wanted}`);
-  return {
-    command: "release",
-    from: "quorate",
-    to: "etcd",
-    starts: "etcd",
-    take: (source, target, deps) => releaseMember(source, target, release, deps),
-  };
-}
+const releasing: Way = {
+  command: "release",
+  from: "quorate",
+  to: "etcd",
+  starts: "etcd",
+  take: releaseMember,
+};
 
 export const releaseCommand: Command = {
   use: "release <data directory> [options]",
@@ -220,15 +214,9 @@ its id, its cluster, its log, term and vote, and with them keys and history, lea
 and alarms. "quorateutl adopt" is the other way.
 
 With --in-place the new files take the place of the old ones. It can be interrupted anywhere; run
-again, it goes on. It needs free space for the log and once more for the store.`,
-  flags: {
-    ...flagsOf("quorate", "etcd"),
-    "target-version": {
-      kind: "string",
-      defaultText: "3.7",
-      doc: "release of the etcd that is to start on it",
-      values: ETCD_RELEASES,
-    },
-  },
-  run: (invocation) => onMember(() => run(invocation, releasing(invocation))),
+again, it goes on. It needs free space for the log and once more for the store.
+
+The etcd that starts on it must not be older than the cluster's version, which the output shows.`,
+  flags: flagsOf("quorate", "etcd"),
+  run: (invocation) => onMember(() => run(invocation, releasing)),
 };

@@ -116,7 +116,8 @@ class Batches {
 /**
  * Creates the store in the directory `storeDir`, which must not contain one. It is durable when the
  * promise resolves; a failure leaves nothing there.
- * @param cluster "same": the file's own members, and its place in their log
+ * @param cluster "same": the file's own members, and its place in their log; the store follows
+ * etcd's rules then, unless its member is the only one
  * @throws BoltDamageError, EtcdFileError, DiskError
  */
 export async function importEtcdFile(
@@ -134,6 +135,7 @@ export async function importEtcdFile(
     const marks = marksOf(path, meta);
     const { members, position }: NewCluster =
       cluster === "same" ? { members: [], position: positionOfFile(path, meta) } : cluster;
+    if (cluster === "same") checkMembers(file, position.confState);
     const keyspace = await deps.keyspaces.open(directory, { create: true });
     try {
       const inFile = await copyBuckets(
@@ -153,7 +155,7 @@ export async function importEtcdFile(
         keyspace,
         { members, position },
         bump > 0 ? { ...marks, scheduled: Math.max(newest, marks.scheduled) + bump } : marks,
-        cluster === "same",
+        cluster === "same" && !isAlone(position.confState),
       );
     } finally {
       await keyspace.close();
@@ -194,6 +196,9 @@ export async function copyMemberFile(
   await copyBuckets(file, keyspace, names, marks.scheduled, () => {});
   await finish(keyspace, { members: [], position }, marks, true);
 }
+
+const isAlone = ({ voters, votersOutgoing, learners }: raftpb.ConfState): boolean =>
+  voters.length + votersOutgoing.length + learners.length === 1;
 
 /** A file's members are those of the configuration. */
 function checkMembers(
