@@ -5,8 +5,8 @@
  *     GET /raft/stream/message/ID  -->            ID: the reader; all messages
  *     GET /raft/stream/msgapp/ID  -->            appends, if this stream is there
  *                                 <-- 200, messages without end
- *     POST /raft  -->  204                        one message, while the receiver has no stream here
- *     POST /raft/snapshot  -->  204               a message and a database file (snapshot-sender.ts)
+ *     POST /raft  -->  204                  one message, while the receiver has no stream here
+ *     POST /raft/snapshot  -->  204         a message and a database file (snapshot-sender.ts)
  */
 import type { ServerResponse } from "node:http";
 import { raftpb } from "@quorate/proto";

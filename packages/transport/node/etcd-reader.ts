@@ -2,7 +2,7 @@
  * One stream that this member dials, and reads messages of a member of etcd on. Dialled again and
  * again, until it is closed:
  *
- *     waiting --(time, or a sign of life)--> dialling --(200)--> open --(lost, or silent)--> waiting
+ *     waiting --(time, a sign of life)--> dialling --(200)--> open --(lost, silent)--> waiting
  */
 import type { ClientRequest, IncomingMessage } from "node:http";
 import { Backoff, type Timer } from "@quorate/host";

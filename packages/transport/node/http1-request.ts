@@ -1,34 +1,15 @@
 /** Requests over HTTP/1.1 to a peer URL, under TLS and its checks. */
 import type { ClientRequest, OutgoingHttpHeaders } from "node:http";
-import { request as requestTls, Agent as TlsAgent } from "node:https";
+import { request as requestTls } from "node:https";
 import type { TLSSocket } from "node:tls";
 import {
   clientTlsOptions,
-  Http1Agent,
   refuseCertificate,
   requestHttp1,
   type TlsOptions,
 } from "@quorate/host/node";
 import { DialError, parsePeerUrl } from "./dial.ts";
-
-/** Connections that are kept for further requests, each to its peer. */
-export class KeptConnections {
-  readonly plain: InstanceType<typeof Http1Agent>;
-  readonly tls: TlsAgent;
-
-  /** @param maxSockets to one peer at a time; more requests wait */
-  constructor(maxSockets: number, idleTimeoutMs: number) {
-    const options = { keepAlive: true, maxSockets, timeout: idleTimeoutMs };
-    this.plain = new Http1Agent(options);
-    this.tls = new TlsAgent({ ...options, maxCachedSessions: 0 });
-  }
-
-  /** Closes them; requests that are under way fail. */
-  close(): void {
-    this.plain.destroy();
-    this.tls.destroy();
-  }
-}
+import type { KeptConnections } from "./kept-connections.ts";
 
 /** From where a peer is asked. */
 export interface Asker {

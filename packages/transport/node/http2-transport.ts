@@ -12,8 +12,8 @@ import type { ChannelKind } from "../src/frames.ts";
 import { MemberDirectory } from "../src/member-directory.ts";
 import type { OutgoingSnapshot, PeerStatus, Transport } from "../src/transport.ts";
 import type { Introduction } from "./headers.ts";
-import { KeptConnections } from "./http1-request.ts";
 import { Incoming } from "./incoming.ts";
+import { KeptConnections } from "./kept-connections.ts";
 import {
   type Http2TransportDependencies,
   type Http2TransportOptions,

@@ -4,7 +4,7 @@ import { type Door, type TlsOptions, type TlsSource, tlsSource } from "@quorate/
 import type { raftpb } from "@quorate/proto";
 import type { AskMembers, MemberDirectory } from "../src/member-directory.ts";
 import type { TransportListener } from "../src/transport.ts";
-import type { KeptConnections } from "./http1-request.ts";
+import type { KeptConnections } from "./kept-connections.ts";
 
 /** An address to listen on: a host and port (0 takes a free one). */
 export interface PeerListenAddress {

@@ -5,7 +5,8 @@
 import { type TlsOptions, type TlsSource, tlsSource } from "@quorate/host/node";
 import type { PeerAnswer } from "../src/peer-call.ts";
 import { DialError } from "./dial.ts";
-import { KeptConnections, requestPeer } from "./http1-request.ts";
+import { requestPeer } from "./http1-request.ts";
+import { KeptConnections } from "./kept-connections.ts";
 
 /** Connections to one peer at a time; more requests wait. */
 const MAX_CONNECTIONS = 8;

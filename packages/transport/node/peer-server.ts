@@ -45,6 +45,7 @@ import {
   type TlsSource,
 } from "@quorate/host/node";
 import { SESSION_OPTIONS, widenSession } from "./dial.ts";
+import { SNAPSHOT_PATH } from "./headers.ts";
 import type { Caller, Incoming } from "./incoming.ts";
 import { bindsCertificates, fitsUrls, refuseClientCertificate } from "./member-certificate.ts";
 import type { PeerListenAddress, Shared } from "./options.ts";
@@ -129,7 +130,7 @@ export class PeerServer {
     });
     const timeouts = {
       headersTimeout: HANDSHAKE_TIMEOUT_MS,
-      // A database file may take longer: see #limitRequest.
+      // See #limitRequest.
       requestTimeout: 0,
       connectionsCheckingInterval: HTTP1_CHECK_PERIOD_MS,
     };
@@ -141,6 +142,8 @@ export class PeerServer {
         response.on("close", () => connection?.request(-1));
         const caller =
           this.#httpCallers.get(request.socket) ?? unknownCaller(addressOf(request.socket));
+        // A database file may take longer; its progress is watched.
+        if (request.url !== SNAPSHOT_PATH) this.#limitRequest(request);
         const isMember = (id: bigint) => this.#isMember(connection, id);
         if (this.#incoming.acceptEtcd(request, response, caller, isMember)) {
           if (connection !== undefined && request.method === "GET") connection.isReader = true;
@@ -148,7 +151,6 @@ export class PeerServer {
         }
         this.#requested(connection);
         if (request.socket.destroyed) return;
-        this.#limitRequest(request);
         void serveHttp1(this.#contextOf(caller), caller, request, response, false);
       },
     );
@@ -161,7 +163,9 @@ export class PeerServer {
   /** Ends a request that does not come to its end in time. */
   #limitRequest(request: IncomingMessage): void {
     const timer = this.#shared.clock.after(HTTP1_REQUEST_TIMEOUT_MS, () => {
-      if (!request.complete) request.socket.destroy();
+      if (request.complete) return;
+      request.socket.end("HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n");
+      request.destroy();
     });
     request.on("close", () => timer.cancel());
   }

@@ -49,13 +49,20 @@ export class Peer implements ChannelListener, EtcdPeerListener {
     this.#receiver = receiver;
     this.#urls = urls;
     this.#channels = this.#newChannels();
-    if (shared.options.isEtcd) this.#etcd = new EtcdPeer(shared, id, urls, this);
+    if (!shared.options.isEtcd) return;
+    this.#closeChannels();
+    this.#etcd = new EtcdPeer(shared, id, urls, this);
   }
 
   #newChannels(): Record<ChannelKind, Channel> {
     const make = (kind: ChannelKind) =>
       new Channel(this.#shared, this.id, this.#dialled, kind, this);
     return { urgent: make("urgent"), bulk: make("bulk") };
+  }
+
+  #closeChannels(): void {
+    this.#channels.urgent.close();
+    this.#channels.bulk.close();
   }
 
   /** Where it is dialled. */
@@ -73,8 +80,7 @@ export class Peer implements ChannelListener, EtcdPeerListener {
     if (this.#closed || this.#etcd !== undefined) return true;
     if (!this.#shared.takesEtcd()) return false;
     this.#changed("etcd");
-    this.#channels.urgent.close();
-    this.#channels.bulk.close();
+    this.#closeChannels();
     this.#etcd = new EtcdPeer(this.#shared, this.id, this.#dialled, this);
     this.#etcd.wake();
     return true;
@@ -227,8 +233,7 @@ export class Peer implements ChannelListener, EtcdPeerListener {
   close(): void {
     this.#closed = true;
     this.#etcd?.close();
-    this.#channels.urgent.close();
-    this.#channels.bulk.close();
+    this.#closeChannels();
     this.#snapshot?.stop();
     this.#fetching?.stop();
     if (this.#activeSinceMs !== undefined) this.#shared.observer.active(this.id, false);

@@ -1,7 +1,7 @@
 /**
- * Whether a store follows etcd's rules where Quorate has others: its state comes from a cluster with
- * members of etcd, and all members have to apply each entry alike. It stays so: the members of etcd
- * may come back.
+ * Whether a store follows etcd's rules where Quorate has others: its state comes from a cluster
+ * with members of etcd, and all members have to apply each entry alike. It stays so: the members of
+ * etcd may come back.
  *
  *     bucket meta: "quorate_follows_etcd", empty
  */

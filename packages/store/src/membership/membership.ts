@@ -67,7 +67,7 @@ export interface MembershipRecords {
   readonly clusterVersion: string | undefined;
 }
 
-/** The membership as of a snapshot, read only. @param path the store's directory, for error texts */
+/** The membership as of a snapshot. @param path the store's directory, for error texts */
 export async function membershipIn(
   snapshot: BackendSnapshot,
   path: string,
