@@ -123,7 +123,10 @@ function show() {
     guard: (work) => guarded(signal, work),
     every: (ms, work) => every(signal, ms, work),
   };
-  guarded(signal, () => view.show(root, context))();
+  // What the view has guarded itself may have failed, and is reported already.
+  view.show(root, context)?.catch((error) => {
+    if (!signal.aborted) report(error);
+  });
 }
 
 function showWho() {
