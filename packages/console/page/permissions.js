@@ -1,4 +1,6 @@
-/** What roles permit. Ranges are as etcd has them: an empty end is one key, "\0" all from the key. */
+/**
+ * What roles permit. Ranges are as etcd has them: an empty end is one key, "\0" all from the key.
+ */
 
 const ROOT = "root";
 
