@@ -447,14 +447,14 @@ export class Client implements KvCaller, AsyncDisposable {
       const token = { token: this.#token, ...metadata };
       const open = () =>
         this.#failover.stream(method.path, token, own ?? extra, wait.signal, trace);
-      const { stream, link } = await (method.path === WatchService.methods.Watch.path
+      const { stream, link, ended } = await (method.path === WatchService.methods.Watch.path
         ? this.#tracer.watch(trace, open)
         : open());
-      const ended = (failed: boolean): void => {
-        if (failed) this.#failover.leave(link);
+      const over = (failed: boolean): void => {
+        ended(failed);
         extra?.close();
       };
-      return new ClientStream(method, stream, link.endpoint, ended, signal);
+      return new ClientStream(method, stream, link.endpoint, over, signal);
     } catch (error) {
       extra?.close();
       throw error;
