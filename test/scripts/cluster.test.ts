@@ -216,11 +216,12 @@ test("a process has ended when all of its threads have, whether or not its paren
   );
   const child = Number(
     await new Promise<string>((resolve) =>
-      parent.stdout.once("data", (data) => resolve(String(data))),
+      parent.stdout?.once("data", (data) => resolve(String(data))),
     ),
   );
-  await until("the shell is another program", () =>
-    commandLineOf(parent.pid!)?.startsWith("sleep "),
+  await until(
+    "the shell is another program",
+    () => commandLineOf(parent.pid!)?.startsWith("sleep ") === true,
   );
   assert.equal(hasEnded(child), false);
   (parent.stdio[3] as Writable).end();

@@ -5,7 +5,7 @@
  *
  * It knows no sockets and no files; node/ opens those.
  */
-import type { Clock, Logger, Random } from "@quorate/host";
+import { type Clock, type Logger, type Random, sleep } from "@quorate/host";
 import {
   apiVersionOf,
   type ClusterClient,
@@ -201,7 +201,7 @@ export class ControlPlane {
       if (unready.length === 0) return;
       if (clock.monotonicMs() > endMs)
         throw new Error(`the store is not ready: ${unready.join("; ")}`);
-      await new Promise<void>((resolve) => clock.after(5, resolve));
+      await sleep(clock, 5);
     }
   }
 
