@@ -33,12 +33,7 @@ export async function bundlePrograms(programs: readonly ReleaseProgram[]): Promi
     entryPoints: Object.fromEntries(
       programs.map((program) => [program.name, `entry:${program.name}`]),
     ),
-    plugins: [
-      entryPoints((name) => firstLines(programs, name)),
-      nativeModule,
-      consolePage,
-      namedExports,
-    ],
+    plugins: [entryPoints((name) => firstLines(programs, name)), nativeModule, namedExports],
     bundle: true,
     splitting: true,
     format: "esm",
@@ -139,16 +134,5 @@ const nativeModule: Plugin = {
       return { contents: `module.exports = require("./${NATIVE_MODULE}");`, loader: "js" };
     });
     build.onResolve({ filter: /\.node$/ }, ({ path }) => ({ path, external: true }));
-  },
-};
-
-/** The console's page is a folder of files beside the source; in a bundle they are texts. */
-const consolePage: Plugin = {
-  name: "console page",
-  setup(build) {
-    build.onLoad({ filter: /\/console\/node\/page-files\.ts$/ }, async ({ path }) => {
-      const { pageFiles } = (await import(path)) as { pageFiles: ReadonlyMap<string, string> };
-      return { contents: `export const pageFiles = new Map(${JSON.stringify([...pageFiles])});` };
-    });
   },
 };
