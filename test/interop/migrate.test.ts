@@ -152,7 +152,7 @@ test("three members of etcd go to Quorate and back, and nothing that clients hol
     const { kvs: held } = await last.get("held", { prefix: true });
     assert.equal(held.length, 1, "the lock is held");
     await lock.release();
-    watch.close();
+    watch.cancel();
     await watching;
     await session.close();
     last.close();
