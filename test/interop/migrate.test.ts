@@ -63,20 +63,28 @@ async function migrate(
 ): Promise<void> {
   const dir = join(cluster.dir, `to-${to}`);
   mkdirSync(dir);
-  const starting = starter(dir, members);
   const args = [
     "migrate",
     `--endpoints=${from.map((member) => member.clientUrl).join(",")}`,
     `--to=${to}`,
     ...members.map((member) => `--member=${member.name}=${member.options.peerUrl}`),
-    // Complete or not there, as another process reads it.
-    `--start=echo "$ETCD_INITIAL_CLUSTER" > ${dir}/new && mv ${dir}/new ${dir}/$ETCD_NAME`,
   ];
   const dry = await ourTool("quoratectl", ...args, "--dry-run");
   assert.equal(dry.code, 0, dry.stderr);
   assert.match(dry.stdout, /The plan, to .*13\. remove .*14\. done/s);
+  // It prints what to start, and gives up waiting; the next run goes on from there.
+  const alone = await ourTool("quoratectl", ...args, "--wait-timeout=6s");
+  assert.equal(alone.code, 1);
+  assert.match(
+    alone.stdout,
+    new RegExp(`Start ${members[0]!.name} with ${to} and these variables`),
+  );
+  assert.match(alone.stderr, /gave up waiting: .*run the same command again to continue/);
+  const starting = starter(dir, members);
   try {
-    const { code, stdout, stderr } = await ourTool("quoratectl", ...args);
+    // The file is complete or not there.
+    const start = `echo "$ETCD_INITIAL_CLUSTER" > ${dir}/new && mv ${dir}/new ${dir}/$ETCD_NAME`;
+    const { code, stdout, stderr } = await ourTool("quoratectl", ...args, `--start=${start}`);
     assert.equal(code, 0, `${stdout}\n${stderr}`);
     assert.match(
       stdout,
