@@ -17,6 +17,7 @@ export { difference } from "./src/base/model-difference.ts";
 export {
   type CompactionCall,
   changesKeys,
+  changesKeys,
   type Operation,
   type Outcome,
   REFUSALS,

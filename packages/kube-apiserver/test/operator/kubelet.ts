@@ -135,11 +135,12 @@ export class Kubelet {
     this.#turns = this.#run();
   }
 
-  /** Addresses of the pods that are ready and have these labels. */
-  addressesOf(selector: Readonly<Record<string, string>>): string[] {
-    return [...this.#pods.values()]
-      .filter((one) => one.isReady && !one.isStopping && hasLabels(one.pod, selector))
-      .map(({ sandbox }) => sandbox.address);
+  /** Addresses of the pods that are ready and have these labels, by their names. */
+  addressesOf(selector: Readonly<Record<string, string>>): Map<string, string> {
+    const ready = [...this.#pods.values()].filter(
+      (one) => one.isReady && !one.isStopping && hasLabels(one.pod, selector),
+    );
+    return new Map(ready.map(({ pod, sandbox }) => [pod.metadata.name, sandbox.address]));
   }
 
   /** Kills the container of a pod with kill -9. */
@@ -156,6 +157,14 @@ export class Kubelet {
   /** Whether a pod of that name runs here. */
   runs(name: string): boolean {
     return this.#named(name)?.isUp === true;
+  }
+
+  /**
+   * Cuts the network of a pod's node, or joins it again. Meanwhile its probes fail, as if the
+   * cluster said so of a node that is not heard of, and the pod does not learn that it is to go.
+   */
+  setCut(name: string, isCut: boolean): void {
+    this.#named(name)?.sandbox.setCut(isCut);
   }
 
   /** Empties the directory behind a claim, and kills the container that uses it. */
@@ -258,7 +267,7 @@ export class Kubelet {
     }
     this.#writeSecrets(running, secrets);
     if (deletionTimestamp !== undefined) {
-      if (!running.isStopping) void this.#stop(running, pod);
+      if (!running.isStopping && !running.sandbox.isCut) void this.#stop(running, pod);
       return;
     }
     if (!running.isUp && !running.isStarting && !running.hasEnded) void this.#start(running);
