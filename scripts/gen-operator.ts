@@ -57,6 +57,7 @@ const CLUSTER_RULES = [
   rule([""], ["secrets"], [...LOOK, "create", "patch"]),
   rule([""], ["services"], ["list", "create"]),
   rule([""], ["events"], ["create"]),
+  rule(["storage.k8s.io"], ["storageclasses"], ["get"]),
   rule(["policy"], ["poddisruptionbudgets"], ["list", "create", "patch"]),
 ];
 const OWN_RULES = [rule(["coordination.k8s.io"], ["leases"], ["get", "create", "patch"])];

@@ -17,7 +17,6 @@ export { difference } from "./src/base/model-difference.ts";
 export {
   type CompactionCall,
   changesKeys,
-  changesKeys,
   type Operation,
   type Outcome,
   REFUSALS,

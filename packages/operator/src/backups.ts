@@ -92,6 +92,11 @@ export class BackupReconciler {
     const found = await kube.get("Pod", namespace, `${name}-backup`);
     const pod = found === undefined ? undefined : podView(found);
     if (pod?.isTerminating) return SOON_MS;
+    if (cluster.spec!.size === 0) {
+      if (pod !== undefined) await kube.remove("Pod", namespace, pod.name, pod.uid);
+      await this.#report(backup, {}, "Asleep", "no member of the cluster runs");
+      return LATER_MS;
+    }
     if (backup.spec!.continuous !== undefined) return this.#record(backup, cluster, pod);
     return this.#save(backup, cluster, pod, clock.wallMs());
   }

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SeededRandom } from "@quorate/host";
+import type { KubeObject } from "../index.ts";
 import { survivorOf } from "../src/cluster/plan-recovery.ts";
 import { Killed, World } from "./support/world.ts";
 
@@ -166,6 +167,53 @@ test("a pause holds everything", async () => {
   assert.equal(world.condition("Ready"), "False Paused");
   await world.change({ metadata: { annotations: { "quorate.dev/pause": null } } });
   await world.settled(3);
+});
+
+test("no member is wanted: all end, and come back as the same cluster, with their data", async () => {
+  const world = await worldOf({ size: 3 }, 3);
+  const { clusterId, membership, acknowledged } = world.cloud;
+  await world.change({ spec: { size: 0, image: "quorate:2" } });
+  await world.until("nothing runs", () => podNames(world).length === 0);
+  await world.second();
+  assert.equal(world.condition("Ready"), "True AsWanted");
+  assert.equal(world.condition("Available"), "False NoQuorum");
+  assert.equal(world.cluster.status?.readyMembers, 0);
+  for (let i = 0; i < 400; i++) await world.second();
+  assert.equal(world.kube.all("PersistentVolumeClaim").length, 3);
+  await world.change({ spec: { size: 5 } });
+  await world.settled(5);
+  assert.equal(world.cloud.clusterId, clusterId);
+  assert.ok(world.cloud.membership.startsWith(membership), world.cloud.membership);
+  assert.ok(world.cloud.acknowledged > acknowledged);
+  assert.deepEqual(world.cloud.violations, []);
+});
+
+test("disks grow where their class allows it, and never become smaller", async () => {
+  const world = await worldOf({ size: 3 }, 3);
+  const requests = (): string[] =>
+    world.kube.all("PersistentVolumeClaim").map(({ spec }) => {
+      return (spec as { resources: { requests: { storage: string } } }).resources.requests.storage;
+    });
+  const resize = (size: string) => world.change({ spec: { storage: { size } } });
+  const storageClass = { apiVersion: "storage.k8s.io/v1", kind: "StorageClass" };
+  world.kube.put({ ...storageClass, metadata: { name: "disks" } });
+  await resize("1.5Gi");
+  await world.until("it is refused", () => world.condition("Degraded") === "True StorageFixed");
+  world.kube.put({
+    ...storageClass,
+    metadata: { name: "disks" },
+    allowVolumeExpansion: true,
+  } as KubeObject);
+  await world.settled(3);
+  assert.deepEqual(requests(), ["1.5Gi", "1.5Gi", "1.5Gi"]);
+  await resize("1536Mi");
+  await world.settled(3);
+  assert.deepEqual(requests(), ["1.5Gi", "1.5Gi", "1.5Gi"], "it is the same");
+  await resize("1500M");
+  await world.until("it is refused", () => world.condition("Degraded") === "True StorageNotShrunk");
+  world.cloud.loseDisk("db-1");
+  await world.until("another member", () => world.cloud.membership === "db-0 db-2 db-3");
+  assert.deepEqual(requests().sort(), ["1.5Gi", "1.5Gi", "1500M"], "nothing else waits for it");
 });
 
 test("a lost quorum: nothing by itself, and the survivor's data when it is wanted", async () => {
@@ -335,7 +383,7 @@ async function life(seed: bigint): Promise<World> {
         break;
       }
       case 2:
-        size = [1, 3, 5][random.below(3)];
+        size = [0, 1, 3, 5][random.below(4)];
         await world.change({ spec: { size } });
         break;
       case 3:
@@ -349,6 +397,8 @@ async function life(seed: bigint): Promise<World> {
     }
   }
   world.killer = () => {};
+  size = Math.max(size, 1);
+  await world.change({ spec: { size } });
   await world.settled(size);
   return world;
 }

@@ -70,11 +70,12 @@ interface Plain {
     readonly finalizers?: readonly string[];
   };
   readonly spec?: {
+    readonly resources?: { readonly requests: { readonly storage: string } };
     readonly clusterIP?: string;
     readonly selector?: Readonly<Record<string, string>>;
   };
   readonly data?: Readonly<Record<string, string>>;
-  readonly status?: { readonly phase?: string };
+  readonly status?: { readonly phase?: string; readonly capacity?: { readonly storage?: string } };
 }
 
 /** A pod that runs here. */
@@ -154,6 +155,11 @@ export class Kubelet {
     return running?.isUp === true && running.isReady ? running.child?.pid : undefined;
   }
 
+  /** How many pods with these labels there are. */
+  count(selector: Readonly<Record<string, string>>): number {
+    return [...this.#pods.values()].filter(({ pod }) => hasLabels(pod, selector)).length;
+  }
+
   /** Whether a pod of that name runs here. */
   runs(name: string): boolean {
     return this.#named(name)?.isUp === true;
@@ -229,12 +235,13 @@ export class Kubelet {
     for (const running of this.#pods.values()) await this.#report(running);
   }
 
-  async #bind({ metadata, status }: Plain): Promise<void> {
+  async #bind({ metadata, spec, status }: Plain): Promise<void> {
     this.#claims.set(metadata.name, join(this.#dir, "claims", metadata.uid));
-    if (status?.phase === "Bound") return;
+    const capacity = spec?.resources?.requests;
+    if (status?.phase === "Bound" && status.capacity?.storage === capacity?.storage) return;
     mkdirSync(this.claimDir(metadata.name), { recursive: true });
     const path = `/api/v1/namespaces/${metadata.namespace}/persistentvolumeclaims/${metadata.name}`;
-    await this.#patch(`${path}/status`, { status: { phase: "Bound" } });
+    await this.#patch(`${path}/status`, { status: { phase: "Bound", capacity } });
   }
 
   async #look(

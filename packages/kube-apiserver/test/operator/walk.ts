@@ -127,6 +127,11 @@ async function install(server: RunningApiServer): Promise<void> {
 }
 
 await call("/api/v1/namespaces", "POST", { metadata: { name: "apps" } });
+await call("/apis/storage.k8s.io/v1/storageclasses", "POST", {
+  metadata: { name: "disks" },
+  provisioner: "example.com/directories",
+  allowVolumeExpansion: true,
+});
 await install(api);
 const kubelet = new Kubelet(api, join(dir, "pods"));
 
@@ -138,6 +143,7 @@ type Status = {
   leader?: string;
   memberList?: { name: string; id: string; role: string }[];
 };
+type Claim = { readonly status: { readonly capacity: { readonly storage: string } } };
 const change = (patch: object) => call(`${CLUSTERS}/db`, "PATCH", patch, MERGE);
 
 async function statusOf(name = "db"): Promise<Status & { generation: number }> {
@@ -322,7 +328,7 @@ function longestGapMs({ fromUs, untilUs, history }: Row): number {
 const spec = {
   size: 3,
   image: "quorate:1",
-  storage: { size: "1Gi", onDelete: "Delete" },
+  storage: { size: "1Gi", onDelete: "Delete", storageClassName: "disks" },
   replaceAfterSeconds: 60,
 };
 const cluster = (name: string, more: object = {}) => ({
@@ -436,6 +442,19 @@ if (length === "short") {
     await wait("the old pod ends", async () => !kubelet.runs(name));
     await change({ spec: { replaceAfterSeconds: spec.replaceAfterSeconds } });
     await settled(3);
+  });
+  await load.step("let the disks grow", async () => {
+    await change({ spec: { storage: { size: "2Gi" } } });
+    await settled(3);
+    const { body } = await call("/api/v1/namespaces/apps/persistentvolumeclaims");
+    const sizes = body.items.map((one: Claim) => one.status.capacity.storage);
+    assert.deepEqual(sizes, ["2Gi", "2Gi", "2Gi"]);
+  });
+  await load.step("want no member, and then 3 again", async () => {
+    await change({ spec: { size: 0 } });
+    await wait("nothing runs", async () => kubelet.count(MEMBERS) === 0);
+    await resize(3);
+    assert.equal((await statusOf()).clusterID, first.clusterID);
   });
   await load.step("rotate certificates", async () => {
     const before = await secretText("db-member-tls", "tls.crt");

@@ -28,7 +28,7 @@ export interface PodParts {
 }
 
 export interface ClusterSpec {
-  /** 1, 3, 5 or 7. */
+  /** 1, 3, 5 or 7; with 0 no member runs, and their data are kept. */
   readonly size: number;
   readonly image: string;
   readonly storage: {

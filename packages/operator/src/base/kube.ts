@@ -51,6 +51,7 @@ export const RESOURCES = {
   Secret: { apiVersion: "v1", plural: "secrets" },
   Event: { apiVersion: "v1", plural: "events" },
   PodDisruptionBudget: { apiVersion: "policy/v1", plural: "poddisruptionbudgets" },
+  StorageClass: { apiVersion: "storage.k8s.io/v1", plural: "storageclasses" },
   Lease: { apiVersion: "coordination.k8s.io/v1", plural: "leases" },
   QuorateCluster: { apiVersion: `${GROUP}/${VERSION}`, plural: "quorateclusters" },
   QuorateBackup: { apiVersion: `${GROUP}/${VERSION}`, plural: "quoratebackups" },

@@ -58,12 +58,17 @@ const clusterSpec = (more: Schema = {}): Schema =>
   record(
     "the cluster that is wanted",
     {
-      size: whole("members: 1, 3, 5 or 7", { enum: [1, 3, 5, 7] }),
+      size: whole("members: 1, 3, 5 or 7; 0: none runs, and their data are kept", {
+        enum: [0, 1, 3, 5, 7],
+      }),
       image: text("image of the members", { minLength: 1, maxLength: 512 }),
       storage: record(
         "the members' claims",
         {
-          size: text("request of each claim", { minLength: 1, maxLength: 32 }),
+          size: text("request of each claim; it may grow where the class allows it", {
+            maxLength: 32,
+            pattern: "^[0-9]+([.][0-9]+)?([KMGTPE]i|[kMGTPE])?$",
+          }),
           storageClassName: text("storage class"),
           onDelete: text("what becomes of the claims with the cluster", {
             enum: ["Keep", "Delete"],
@@ -340,9 +345,10 @@ export function definitions(): KubeObject[] {
   const fixedStorage = {
     "x-kubernetes-validations": [
       rule(
-        "self.storage.size == oldSelf.storage.size && has(self.storage.storageClassName) == " +
-          "has(oldSelf.storage.storageClassName)",
-        "the claims of a cluster keep their size and class",
+        "has(self.storage.storageClassName) == has(oldSelf.storage.storageClassName) && " +
+          "(!has(self.storage.storageClassName) || " +
+          "self.storage.storageClassName == oldSelf.storage.storageClassName)",
+        "the claims of a cluster keep their class",
       ),
     ],
   };

@@ -3,6 +3,7 @@
 import type { QuorateCluster } from "../base/kinds.ts";
 import { annotationOf, type Kube, type KubeObject, keyOf } from "../base/kube.ts";
 import type { Credentials, Members, Target } from "../base/members.ts";
+import { bytesOf } from "../base/quantity.ts";
 import { authorityView, type Certifier, leafView, secretText } from "./certificates.ts";
 import {
   authorityName,
@@ -69,19 +70,46 @@ export function podView(pod: KubeObject): PodView {
   };
 }
 
-function claimView(claim: KubeObject): ClaimView {
+interface Claim extends KubeObject {
+  readonly spec?: {
+    readonly storageClassName?: string;
+    readonly resources?: { readonly requests?: { readonly storage?: string } };
+  };
+  readonly status?: { readonly phase?: string; readonly capacity?: { readonly storage?: string } };
+}
+
+function claimView({ status, spec, ...claim }: Claim): ClaimView {
   const { metadata } = claim;
+  const capacity = status?.capacity?.storage;
   return {
     name: metadata.name,
     uid: metadata.uid ?? "",
-    isLost: (claim.status as { readonly phase?: string } | undefined)?.phase === "Lost",
+    isLost: status?.phase === "Lost",
     isTerminating: metadata.deletionTimestamp !== undefined,
+    isBound: status?.phase === "Bound",
+    requestedBytes: bytesOf(spec?.resources?.requests?.storage ?? "0"),
+    capacityBytes: capacity === undefined ? undefined : bytesOf(capacity),
     memberId: annotationOf(claim, MEMBER_ID),
     hasStarted: annotationOf(claim, STARTED) === "true",
     isSeed: annotationOf(claim, SEED) === "true",
     restoreId: annotationOf(claim, RESTORE_ID),
     isFilled: annotationOf(claim, FILLED) === "true",
   };
+}
+
+/** Whether some of the claims are to grow, and the class of the first of them lets them. */
+async function canGrow(
+  kube: Kube,
+  cluster: QuorateCluster,
+  claims: readonly Claim[],
+): Promise<boolean> {
+  const wanted = bytesOf(cluster.spec!.storage.size);
+  const small = claims.find((claim) => claimView(claim).requestedBytes < wanted);
+  const name = small?.spec?.storageClassName ?? "";
+  if (name === "") return false;
+  const found: (KubeObject & { readonly allowVolumeExpansion?: boolean }) | undefined =
+    await kube.get("StorageClass", "", name);
+  return found?.allowVolumeExpansion === true;
 }
 
 /** The certificate of the user root in its secret. */
@@ -114,7 +142,7 @@ export async function observe(
   const [pods, restorer, claims, services, budgets, secrets] = await Promise.all([
     kube.list("Pod", namespace, selectorText(name, "member")),
     kube.get("Pod", namespace, restorePodName(name)),
-    kube.list("PersistentVolumeClaim", namespace, selectorText(name, "member")),
+    kube.list<Claim>("PersistentVolumeClaim", namespace, selectorText(name, "member")),
     kube.list("Service", namespace, `${CLUSTER_LABEL}=${name}`),
     kube.list("PodDisruptionBudget", namespace, `${CLUSTER_LABEL}=${name}`),
     kube.list("Secret", namespace, `${CLUSTER_LABEL}=${name}`),
@@ -150,6 +178,7 @@ export async function observe(
     cluster,
     pods: new Map(podViews.map((pod) => [pod.name, pod])),
     claims: new Map(claims.filter(isOwn).map((one) => [one.metadata.name, claimView(one)])),
+    canGrow: await canGrow(kube, cluster, claims.filter(isOwn)),
     strangers: claims.filter((one) => !isOwn(one)).map(({ metadata }) => metadata.name),
     restorePod: restorer === undefined ? undefined : podView(restorer),
     shared: new Map(

@@ -40,6 +40,10 @@ export interface ClaimView {
   /** Whether its volume is gone. */
   readonly isLost: boolean;
   readonly isTerminating: boolean;
+  readonly isBound: boolean;
+  readonly requestedBytes: number;
+  /** What its volume has; undefined where that is not said. */
+  readonly capacityBytes: number | undefined;
   /** Id of the member that was added for it, hexadecimal. */
   readonly memberId: string | undefined;
   /** Whether that member has started once, so that its data are there. */
@@ -98,6 +102,8 @@ export interface Observed {
   /** The members' pods and claims of this cluster, by name. */
   readonly pods: ReadonlyMap<string, PodView>;
   readonly claims: ReadonlyMap<string, ClaimView>;
+  /** Whether the storage class of the claims lets them grow; false where none has to. */
+  readonly canGrow: boolean;
   /** Names of claims that another cluster of this name left behind. */
   readonly strangers: readonly string[];
   /** The pod that fills a claim from a backup. */

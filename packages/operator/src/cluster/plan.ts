@@ -5,17 +5,20 @@
  *     paused, or deleted           nothing
  *     shared objects missing       certificates, services, disruption budget
  *     a restore was ordered        plan-restore.ts
+ *     no member is wanted          end the pods; claims stay, and with them the cluster
  *     a quorum is lost             plan-recovery.ts
  *     a pod is missing             start it on its claim, in the mode that the claim asks for
  *     a member is gone for good    remove it, so that another one takes its place
  *     a learner                    promote it, as soon as it has caught up
  *     too few, too many members    add a learner; remove a member, never the leader
  *     a pod of an older template   restart it; the leader last
+ *     a claim is too small         let it grow
  *
  * At most one change of the membership is under way: while there is a learner, nothing is added or
  * removed but that learner.
  */
 import { annotationOf } from "../base/kube.ts";
+import { bytesOf } from "../base/quantity.ts";
 import { freeName, hasLostDisk, isWell, leaderOf, votersOf } from "./facts.ts";
 import {
   claimOf,
@@ -57,6 +60,7 @@ export function plan(observed: Observed, rules: Rules): Step {
     certificateStep(observed, rules) ??
     sharedStep(observed) ??
     restoreStep(observed) ??
+    asleepStep(observed) ??
     recoveringStep(observed) ??
     seedStep(observed) ??
     markStep(observed) ??
@@ -70,6 +74,7 @@ export function plan(observed: Observed, rules: Rules): Step {
     shrinkStep(observed) ??
     upgradeStep(observed) ??
     usersStep(observed) ??
+    storageStep(observed) ??
     wait(LATER_MS, "AsWanted", "all members are ready and as wanted")
   );
 }
@@ -86,6 +91,15 @@ function sharedStep({ cluster, shared }: Observed): Step | undefined {
       return patch(kind, metadata.name, { spec: then! }, "Changed", "the size has changed");
   }
   return undefined;
+}
+
+/** Ends all pods where no member is wanted. */
+function asleepStep({ cluster, pods }: Observed): Step | undefined {
+  if (cluster.spec!.size > 0) return undefined;
+  const pod = [...pods.values()].find(({ isTerminating }) => !isTerminating);
+  if (pod !== undefined) return remove("Pod", pod, "Asleep", "no member is wanted");
+  if (pods.size > 0) return wait(SOON_MS, "Asleep", "the last pods end");
+  return wait(LATER_MS, "AsWanted", "no member runs, and their data are kept");
 }
 
 /** The first claim of a cluster that has not begun. */
@@ -313,4 +327,26 @@ function usersStep({ cluster, asksForUsers }: Observed): Step | undefined {
   if (asksForUsers === undefined || asksForUsers === users) return undefined;
   const why = users ? "clients need a user" : "clients need no user";
   return { do: "ask-for-users", isWanted: users, reason: "Users", why };
+}
+
+/** Lets claims grow that are smaller than wanted. No disk becomes smaller. */
+function storageStep({ cluster, claims, canGrow }: Observed): Step | undefined {
+  const { size } = cluster.spec!.storage;
+  const wanted = bytesOf(size);
+  const list = [...claims.values()].filter(({ isTerminating }) => !isTerminating).sort(byOrdinal);
+  const large = list.find(({ requestedBytes }) => requestedBytes > wanted);
+  if (large !== undefined)
+    return wait(LATER_MS, "StorageNotShrunk", `${large.name} has more than ${size}`);
+  const small = list.find(({ requestedBytes }) => requestedBytes < wanted);
+  if (small !== undefined) {
+    const { name, isBound } = small;
+    if (!canGrow)
+      return wait(LATER_MS, "StorageFixed", `the storage class of ${name} does not let it grow`);
+    if (!isBound) return wait(SOON_MS, "StorageGrows", `${name} has no volume yet`);
+    const fields = { spec: { resources: { requests: { storage: size } } } };
+    return patch("PersistentVolumeClaim", name, fields, "StorageGrows", `${name} grows to ${size}`);
+  }
+  const growing = list.find(({ capacityBytes = wanted }) => capacityBytes < wanted);
+  if (growing === undefined) return undefined;
+  return wait(SOON_MS, "StorageGrows", `the volume of ${growing.name} grows to ${size}`);
 }
