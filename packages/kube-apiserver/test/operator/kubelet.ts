@@ -5,8 +5,8 @@
  * second, and writes what a kubelet writes: phase, address, conditions, states of containers.
  */
 import { type ChildProcess, execFile } from "node:child_process";
-import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import type { RunningApiServer } from "@quorate/kube-apiserver/node";
 import { request } from "undici";
@@ -28,6 +28,7 @@ interface Container {
   readonly name: string;
   readonly command: readonly string[];
   readonly args?: readonly string[];
+  readonly terminationMessagePath?: string;
   readonly env?: readonly { readonly name: string; readonly value?: string }[];
   readonly volumeMounts?: readonly { readonly name: string; readonly mountPath: string }[];
   readonly readinessProbe?: Probe;
@@ -310,9 +311,12 @@ export class Kubelet {
     running.isStarting = true;
     if (running.lastCode !== undefined) await delay(RESTART_MS);
     if (running.isStopping) return;
-    const binds = (container.volumeMounts ?? []).map(
-      ({ name, mountPath }) => [this.#volume(running, name), mountPath] as const,
-    );
+    const binds = (container.volumeMounts ?? []).map(({ name, mountPath }): [string, string] => [
+      this.#volume(running, name),
+      mountPath,
+    ]);
+    const { terminationMessagePath: said } = container;
+    if (said !== undefined) binds.push([this.#volume(running, "last-words"), dirname(said)]);
     const { child, connected } = sandbox.start({
       name: pod.metadata.name,
       command: [...container.command, ...(container.args ?? [])],
@@ -415,9 +419,15 @@ export class Kubelet {
     running.readySince = new Date().toISOString();
   }
 
+  #endOf(running: Running, exitCode: number): object {
+    const { terminationMessagePath: path } = running.container;
+    const file = path && join(this.#volume(running, "last-words"), basename(path));
+    return { exitCode, ...(file && existsSync(file) && { message: readFileSync(file, "utf8") }) };
+  }
+
   async #report(running: Running): Promise<void> {
     const { pod, isReady, lastCode, restarts, hasEnded, isUp } = running;
-    const end = lastCode === undefined ? undefined : { terminated: { exitCode: lastCode } };
+    const end = lastCode === undefined ? undefined : { terminated: this.#endOf(running, lastCode) };
     const phase = hasEnded ? (lastCode === 0 ? "Succeeded" : "Failed") : "Running";
     const status = {
       phase,

@@ -135,8 +135,15 @@ await call("/apis/storage.k8s.io/v1/storageclasses", "POST", {
 await install(api);
 const kubelet = new Kubelet(api, join(dir, "pods"));
 
+type Condition = {
+  type: string;
+  status: string;
+  reason: string;
+  message: string;
+  observedGeneration: number;
+};
 type Status = {
-  conditions?: { type: string; status: string; reason: string; observedGeneration: number }[];
+  conditions?: Condition[];
   readyMembers?: number;
   clusterID?: string;
   restored?: string;
@@ -548,8 +555,22 @@ if (length === "short") {
     });
   const third = await Load.begin("history-3", 3n);
   await third.step("back up continuously", async () => {
-    await backup("always", { continuous: mirror === undefined ? {} : { mirror } });
+    await backup("always", {
+      continuous: mirror === undefined ? {} : { mirror },
+      restoreTest: {},
+    });
     await wait("recording", isReady("quoratebackups", "always", "Recording"));
+  });
+  await third.step("test whether the backup can be restored", async () => {
+    let tested: Condition | undefined;
+    await wait("a test", async () => {
+      const { body } = await call(`${GROUP}/quoratebackups/always`);
+      const { conditions = [] } = body.status as Status;
+      tested = conditions.find(({ type }) => type === "Restorable");
+      return tested !== undefined;
+    });
+    say(tested!.message);
+    assert.match(tested!.message, /with the cluster's hash/);
   });
   await third.step("restore in place", async () => {
     const { memberList = [] } = await statusOf();

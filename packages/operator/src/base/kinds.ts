@@ -107,12 +107,15 @@ export interface BackupSpec {
     readonly mirror?: MirrorSpec;
   };
   readonly scheduled?: { readonly every: string; readonly keep: number };
+  /** How often a member is filled from it, and its keys compared with the cluster's. */
+  readonly restoreTest?: { readonly every: string };
 }
 
 export interface BackupStatus {
   readonly observedGeneration?: number;
   readonly lastStart?: string;
   readonly lastSuccess?: string;
+  readonly lastTest?: string;
   readonly conditions?: readonly Condition[];
 }
 
@@ -171,7 +174,7 @@ export type Finding = Pick<Condition, "type" | "status" | "reason" | "message">;
 /** RFC 3339 without fractions. */
 export const timeText = (ms: number): string => new Date(ms).toISOString().replace(/\.\d+Z$/, "Z");
 
-/** The conditions with these findings; the time of one whose status stays is kept. */
+/** The conditions of these findings; the time of one whose status stays is kept. */
 export function withFindings(
   before: readonly Condition[],
   findings: readonly Finding[],

@@ -196,6 +196,9 @@ const BACKUP_SPEC = record(
       },
       { required: ["every"] },
     ),
+    restoreTest: record("a member is filled from it, and its keys compared with the cluster's", {
+      every: text("between tests", { ...DURATION, default: "168h" }),
+    }),
   },
   {
     required: ["cluster", "claim"],
@@ -381,10 +384,12 @@ export function definitions(): KubeObject[] {
       statusOf({
         lastStart: text("of the last snapshot", { format: "date-time" }),
         lastSuccess: text("of the last snapshot", { format: "date-time" }),
+        lastTest: text("of the last restore test, when it began", { format: "date-time" }),
       }),
       [
         ["Cluster", "string", ".spec.cluster"],
         ["Last", "date", ".status.lastSuccess"],
+        ["Restorable", "string", '.status.conditions[?(@.type=="Restorable")].status'],
         READY,
         WHY,
         AGE,

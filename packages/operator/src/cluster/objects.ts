@@ -13,7 +13,7 @@
  */
 import { sha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
-import type { MirrorSpec, QuorateCluster, QuorateRestore } from "../base/kinds.ts";
+import type { MirrorSpec, QuorateBackup, QuorateCluster, QuorateRestore } from "../base/kinds.ts";
 import { type KubeObject, keyOf, ownerOf } from "../base/kube.ts";
 import { DATA_LOST_CODE, type Leaf, type PodMode } from "./observed.ts";
 
@@ -368,7 +368,77 @@ else
   set -- snapshot restore "$source/$newest" "$@"
 fi
 rm -rf ${DATA}
-exec ${BIN}/quorateutl "$@"`;
+${BIN}/quorateutl "$@"`;
+
+/** Where a pod that runs once says how it ended. */
+const LAST_WORDS = "/run/quorate/last-words";
+const MEMBER_TLS = "/etc/quorate/member-tls";
+const HERE = "https://127.0.0.1:2379";
+
+/**
+ * Fills a member, starts it, and compares the hash of its history with the cluster's at the same
+ * revision. Both must have compacted as much: hashes leave out what a compaction removes.
+ */
+const TEST = `fill() {
+${FILL}
+}
+fill "$@"
+ask() { ${BIN}/quoratectl "$@"; }
+number() { sed -n 's/.*"'"$1"'":\\([0-9]*\\).*/\\1/p'; }
+end() { echo "$2" | tee ${LAST_WORDS}; exit "$1"; }
+tls=${MEMBER_TLS}
+${BIN}/quorate --name=test --data-dir=${DATA} \
+  --listen-client-urls=${HERE} --advertise-client-urls=${HERE} --listen-peer-urls=http://127.0.0.1:2380 \
+  --cert-file=$tls/tls.crt --key-file=$tls/tls.key --trusted-ca-file=$tls/ca.crt --client-cert-auth &
+member=$!
+trap 'kill "$member"' EXIT
+until ask --endpoints=${HERE} endpoint hashkv >/dev/null 2>&1; do
+  kill -0 "$member" || end 1 "the member that was filled does not start"
+  sleep 0.2
+done
+revision=$(ask --endpoints=${HERE} endpoint hashkv -w json | number hash_revision)
+if ! theirs=$(ask endpoint hashkv --rev="$revision" -w json 2>&1); then
+  case "$theirs" in
+    *compacted*) end 0 "revision $revision is restored; the cluster has compacted it, so that nothing is compared" ;;
+    *) end 1 "revision $revision is restored; the cluster does not say its hash: $theirs" ;;
+  esac
+fi
+compacted=$(echo "$theirs" | number compact_revision)
+[ "\${compacted:-0}" -le 0 ] || ask --endpoints=${HERE} compaction "$compacted" >/dev/null 2>&1 || true
+own=$(ask --endpoints=${HERE} endpoint hashkv --rev="$revision" -w json | number hash)
+hash=$(echo "$theirs" | number hash)
+[ "$own" = "$hash" ] || end 1 "at revision $revision the restored keys have hash $own, the cluster's $hash"
+end 0 "revision $revision is restored, with the cluster's hash $hash"`;
+
+const fillArgs = (path: string, name: string, peer: string, token: string): string[] => [
+  `/backup/${path}`,
+  `--data-dir=${DATA}`,
+  `--name=${name}`,
+  `--initial-cluster=${name}=${peer}`,
+  `--initial-advertise-peer-urls=${peer}`,
+  `--initial-cluster-token=${token}`,
+];
+
+/** The pod that tests whether a backup can be restored; of one with a mirror, the mirror's. */
+export function restoreTestPod(cluster: QuorateCluster, backup: QuorateBackup): KubeObject {
+  const { claim, path, continuous } = backup.spec!;
+  const mirror = continuous?.mirror;
+  const { name, uid = "" } = backup.metadata;
+  return oncePod(cluster, "restore-test", `${name}-test`, {
+    command: ["/bin/sh", "-euc", TEST, "test"],
+    args: fillArgs(path, "test", "http://127.0.0.1:2380", uid),
+    env: [{ name: "POINT", value: "" }, ...clientVariables(cluster), ...mirrorVariables(mirror)],
+    mirror,
+    claims: [
+      { name: "data", claimName: undefined, mountPath: VOLUME },
+      { name: "backup", claimName: mirror === undefined ? claim : undefined, mountPath: "/backup" },
+    ],
+    annotations: {},
+    owner: backup,
+    restartPolicy: "Never",
+    ready: undefined,
+  });
+}
 
 export const restorePodName = (cluster: string): string => `${cluster}-restore`;
 
@@ -377,12 +447,7 @@ export function restorePod(cluster: QuorateCluster, name: string, order: Restore
   const { at, bumpRevision } = order;
   const bump = [`--bump-revision=${bumpRevision}`, "--mark-compacted"];
   const args = [
-    `/backup/${order.path}`,
-    `--data-dir=${DATA}`,
-    `--name=${name}`,
-    `--initial-cluster=${name}=${peerUrl(cluster, name)}`,
-    `--initial-advertise-peer-urls=${peerUrl(cluster, name)}`,
-    `--initial-cluster-token=${order.id}`,
+    ...fillArgs(order.path, name, peerUrl(cluster, name), order.id),
     ...(bumpRevision > 0 ? bump : []),
   ];
   return oncePod(cluster, "restore", restorePodName(cluster.metadata.name), {
@@ -410,7 +475,8 @@ export interface PodOrder {
   readonly env: readonly { readonly name: string; readonly value: string }[];
   readonly claims: readonly {
     readonly name: string;
-    readonly claimName: string;
+    /** Undefined for a directory that goes with the pod. */
+    readonly claimName: string | undefined;
     readonly mountPath: string;
   }[];
   /** Its secret is mounted. */
@@ -425,7 +491,7 @@ export interface PodOrder {
 /** A pod beside the members, with the cluster's image and root's certificate. */
 export function oncePod(
   cluster: QuorateCluster,
-  role: "restore" | "backup",
+  role: "restore" | "restore-test" | "backup",
   name: string,
   order: PodOrder,
 ): KubeObject {
@@ -453,6 +519,7 @@ export function oncePod(
           args,
           env,
           securityContext: container.securityContext,
+          terminationMessagePath: LAST_WORDS,
           ...(ready === undefined
             ? {}
             : { readinessProbe: { exec: { command: ready }, periodSeconds: 2 } }),
@@ -460,6 +527,9 @@ export function oncePod(
             ...order.claims.map(({ name: volume, mountPath }) => ({ name: volume, mountPath })),
             { name: "tmp", mountPath: "/tmp" },
             { name: "tls", mountPath: TLS, readOnly: true },
+            ...(role === "restore-test"
+              ? [{ name: "member-tls", mountPath: MEMBER_TLS, readOnly: true }]
+              : []),
             ...(mirror === undefined
               ? []
               : [{ name: "mirror", mountPath: MIRROR_SECRET, readOnly: true }]),
@@ -472,10 +542,20 @@ export function oncePod(
           : [{ name: "mirror", secret: { secretName: mirror.secret, defaultMode: 0o440 } }]),
         ...order.claims.map(({ name: volume, claimName }) => ({
           name: volume,
-          persistentVolumeClaim: { claimName },
+          ...(claimName === undefined
+            ? { emptyDir: {} }
+            : { persistentVolumeClaim: { claimName } }),
         })),
         { name: "tmp", emptyDir: {} },
         { name: "tls", secret: { secretName: leafName(clusterName, "root"), defaultMode: 0o440 } },
+        ...(role === "restore-test"
+          ? [
+              {
+                name: "member-tls",
+                secret: { secretName: leafName(clusterName, "member"), defaultMode: 0o440 },
+              },
+            ]
+          : []),
       ],
     },
   };

@@ -37,6 +37,11 @@ export interface ObserveDeps {
   readonly certifier: Certifier;
 }
 
+interface Ended {
+  readonly exitCode?: number;
+  readonly message?: string;
+}
+
 interface PodStatus {
   readonly phase?: string;
   readonly conditions?: readonly {
@@ -45,8 +50,8 @@ interface PodStatus {
     readonly lastTransitionTime?: string;
   }[];
   readonly containerStatuses?: readonly {
-    readonly state?: { readonly terminated?: { readonly exitCode?: number } };
-    readonly lastState?: { readonly terminated?: { readonly exitCode?: number } };
+    readonly state?: { readonly terminated?: Ended };
+    readonly lastState?: { readonly terminated?: Ended };
   }[];
 }
 
@@ -67,6 +72,7 @@ export function podView(pod: KubeObject): PodView {
     isTerminating: metadata.deletionTimestamp !== undefined,
     hasLostData: !isReady && ends.some((end) => end?.terminated?.exitCode === DATA_LOST_CODE),
     phase,
+    lastWords: ends.find((end) => end?.terminated?.message)?.terminated?.message?.trim() ?? "",
   };
 }
 

@@ -30,8 +30,9 @@ export interface PodView {
   readonly sinceMs: number;
   readonly isTerminating: boolean;
   readonly hasLostData: boolean;
-  /** Of a pod that runs once. */
+  /** Of a pod that runs once, and what it said when it ended. */
   readonly phase: string;
+  readonly lastWords: string;
 }
 
 export interface ClaimView {
