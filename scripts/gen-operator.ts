@@ -57,6 +57,8 @@ const CLUSTER_RULES = [
   rule([""], ["secrets"], [...LOOK, "create", "patch"]),
   rule([""], ["services"], ["list", "create"]),
   rule([""], ["events"], ["create"]),
+  rule(["monitoring.coreos.com"], ["podmonitors"], ["list", "create", "patch"]),
+  rule(["cert-manager.io"], ["certificates"], ["list", "create", "patch"]),
   rule(["storage.k8s.io"], ["storageclasses"], ["get"]),
   rule(["policy"], ["poddisruptionbudgets"], ["list", "create", "patch"]),
 ];

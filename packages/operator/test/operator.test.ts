@@ -300,7 +300,10 @@ test("a mirror's secret is mounted, and its place given to the pod of a backup a
   await new BackupReconciler(world).reconcile(KEY);
   const cluster = await world.kube.get<QuorateCluster>("QuorateCluster", "ns", "db");
   const order = { claim: "c", path: "p", id: "1", bumpRevision: 0, mirror };
-  for (const pod of [world.pod("x-backup"), restorePod(cluster!, "db-0", order)]) {
+  for (const pod of [
+    world.pod("x-backup"),
+    restorePod(cluster!, { name: "db-0", zone: "a" }, order),
+  ]) {
     const { volumes, containers } = pod.spec as {
       volumes: { name: string; secret?: { secretName: string } }[];
       containers: { env: { name: string; value: string }[]; command: string[] }[];

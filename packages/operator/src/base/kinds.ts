@@ -39,10 +39,22 @@ export interface ClusterSpec {
   };
   readonly flags?: Readonly<Record<string, string>>;
   readonly pod?: PodParts;
+  /** Zones of nodes, over which the members are spread; a member stays in the zone of its disk. */
+  readonly zones?: readonly string[];
+  /** Labels of the PodMonitor. */
+  readonly monitor?: { readonly labels?: Readonly<Record<string, string>> };
   readonly recovery: "auto" | "manual";
   /** How long a member may be away before another one takes its place. */
   readonly replaceAfterSeconds: number;
-  readonly certificates: { readonly validDays: number };
+  readonly certificates: {
+    readonly validDays: number;
+    /** Of cert-manager, which then makes them in place of an authority of the cluster's own. */
+    readonly issuerRef?: {
+      readonly name: string;
+      readonly kind: string;
+      readonly group: string;
+    };
+  };
   /** Whether clients need a user. */
   readonly users: boolean;
 }

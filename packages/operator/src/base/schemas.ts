@@ -87,6 +87,16 @@ const clusterSpec = (more: Schema = {}): Schema =>
         ],
       },
       pod: POD,
+      zones: {
+        type: "array",
+        description: "zones of nodes, over which members are spread; each stays where its disk is",
+        maxItems: 16,
+        "x-kubernetes-list-type": "set",
+        items: { type: "string", minLength: 1, maxLength: 63 },
+      },
+      monitor: record("the PodMonitor, where the kind is served", {
+        labels: texts("labels, by which a Prometheus selects it"),
+      }),
       recovery: text("whether a lost quorum is recovered without being asked", {
         enum: ["auto", "manual"],
         default: "manual",
@@ -97,9 +107,28 @@ const clusterSpec = (more: Schema = {}): Schema =>
         default: 300,
       }),
       certificates: record(
-        "certificates of the cluster's own authority",
-        { validDays: whole("how long one is valid", { minimum: 1, maximum: 3650, default: 90 }) },
-        { default: {} },
+        "certificates, of the cluster's own authority or of an issuer",
+        {
+          validDays: whole("how long one is valid", { minimum: 1, maximum: 3650, default: 90 }),
+          issuerRef: record(
+            "issuer of cert-manager, in place of an authority of the cluster's own",
+            {
+              name: text("of the issuer", { minLength: 1 }),
+              kind: text("Issuer or ClusterIssuer", { default: "Issuer" }),
+              group: text("of the issuer's kind", { default: "cert-manager.io" }),
+            },
+            { required: ["name"] },
+          ),
+        },
+        {
+          default: {},
+          "x-kubernetes-validations": [
+            rule(
+              "has(self.issuerRef) == has(oldSelf.issuerRef)",
+              "a cluster keeps who makes its certificates: members trust no other ones",
+            ),
+          ],
+        },
       ),
       users: { type: "boolean", default: false, description: "whether clients need a user" },
     },

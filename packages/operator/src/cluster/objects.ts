@@ -4,8 +4,8 @@
  *
  *     NAME-client          service: members that are ready
  *     NAME-peer            headless service: a name for each member, ready or not
- *     NAME-members         disruption budget
- *     NAME-ca              secret: the cluster's own authority
+ *     NAME-members         disruption budget; PodMonitor, where that is served
+ *     NAME-ca              secret: the cluster's own authority, unless cert-manager has one
  *     NAME-member-tls      secret: members' certificate, for clients and for each other
  *     NAME-root-tls        secret: certificate of the user root, for the operator and backups
  *     NAME-client-tls      secret: certificate for programs that use the cluster
@@ -13,9 +13,15 @@
  */
 import { sha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
-import type { MirrorSpec, QuorateBackup, QuorateCluster, QuorateRestore } from "../base/kinds.ts";
-import { type KubeObject, keyOf, ownerOf } from "../base/kube.ts";
-import { DATA_LOST_CODE, type Leaf, type PodMode } from "./observed.ts";
+import type {
+  MirrorSpec,
+  PodParts,
+  QuorateBackup,
+  QuorateCluster,
+  QuorateRestore,
+} from "../base/kinds.ts";
+import { type KubeObject, keyOf, ownerOf, RESOURCES } from "../base/kube.ts";
+import { type ClaimView, DATA_LOST_CODE, type Leaf, type PodMode } from "./observed.ts";
 
 export const CLUSTER_LABEL = "quorate.dev/cluster";
 export const ROLE_LABEL = "quorate.dev/role";
@@ -25,6 +31,7 @@ export const TEMPLATE = "quorate.dev/template";
 export const MEMBER_ID = "quorate.dev/member-id";
 export const STARTED = "quorate.dev/started";
 export const SEED = "quorate.dev/seed";
+export const ZONE = "quorate.dev/zone";
 export const RESTORE_ID = "quorate.dev/restore-id";
 export const FILLED = "quorate.dev/filled";
 export const REQUEST = "quorate.dev/rotation-request";
@@ -62,7 +69,7 @@ export const peerUrl = (cluster: KubeObject, pod: string): string =>
   `https://${hostOf(cluster, pod)}:2380`;
 
 /** Names that the members' certificate has. */
-export function certificateHosts(cluster: KubeObject): string[] {
+function certificateHosts(cluster: KubeObject): string[] {
   const { namespace, name } = keyOf(cluster);
   const service = clientService(name);
   return [
@@ -73,6 +80,19 @@ export function certificateHosts(cluster: KubeObject): string[] {
     `${service}.${namespace}`,
     `${service}.${namespace}.svc`,
   ];
+}
+
+/** Whom a certificate is for. */
+export interface Subject {
+  readonly commonName: string;
+  readonly hosts: readonly string[];
+  readonly usage: "client" | "both";
+}
+
+export function subjectOf(cluster: KubeObject, leaf: Leaf): Subject {
+  return leaf === "member"
+    ? { commonName: leaf, hosts: certificateHosts(cluster), usage: "both" }
+    : { commonName: leaf, hosts: [], usage: "client" };
 }
 
 const labelsOf = (cluster: KubeObject, role: string): Record<string, string> => ({
@@ -125,6 +145,44 @@ export function sharedObjects(cluster: QuorateCluster): KubeObject[] {
       },
     }),
   ];
+}
+
+/** Has Prometheus' operator scrape the members. "etcd" in the job's name is what rules look for. */
+export function monitorOf(cluster: QuorateCluster): KubeObject {
+  const { namespace, name } = keyOf(cluster);
+  const { apiVersion } = RESOURCES.PodMonitor;
+  const job = { targetLabel: "job", replacement: `${namespace}/${name}-etcd` };
+  const endpoint = { port: "metrics", path: "/metrics", relabelings: [job] };
+  const monitor = child(cluster, apiVersion, "PodMonitor", budgetName(name), {
+    spec: {
+      selector: { matchLabels: memberSelector(cluster) },
+      podMetricsEndpoints: [endpoint],
+    },
+  });
+  const labels = { ...cluster.spec!.monitor?.labels, ...monitor.metadata.labels };
+  return { ...monitor, metadata: { ...monitor.metadata, labels } };
+}
+
+/** Has cert-manager make a certificate, into the secret where one of an own authority would be. */
+export function certificateOf(cluster: QuorateCluster, leaf: Leaf): KubeObject {
+  const { name } = cluster.metadata;
+  const { validDays, issuerRef } = cluster.spec!.certificates;
+  const { commonName, hosts, usage } = subjectOf(cluster, leaf);
+  const isAddress = (host: string): boolean => /^[0-9.]+$/.test(host);
+  const secretName = leafName(name, leaf);
+  return child(cluster, RESOURCES.Certificate.apiVersion, "Certificate", secretName, {
+    spec: {
+      secretName,
+      secretTemplate: { labels: labelsOf(cluster, "shared") },
+      issuerRef,
+      commonName,
+      dnsNames: hosts.filter((host) => !isAddress(host)),
+      ipAddresses: hosts.filter(isAddress),
+      usages: ["digital signature", ...(usage === "both" ? ["server auth"] : []), "client auth"],
+      duration: `${validDays * 24}h`,
+      privateKey: { algorithm: "ECDSA", size: 256, rotationPolicy: "Always" },
+    },
+  });
 }
 
 /** A secret of the cluster. @param data base64 */
@@ -268,7 +326,7 @@ function tokenOf(cluster: QuorateCluster): string {
  */
 export function memberPod(
   cluster: QuorateCluster,
-  name: string,
+  { name, zone }: Pick<ClaimView, "name" | "zone">,
   mode: PodMode,
   others: readonly string[],
 ): KubeObject {
@@ -299,7 +357,7 @@ export function memberPod(
       ownerReferences: [ownerOf(cluster)],
     },
     spec: {
-      ...spec,
+      ...inZone(spec, zone),
       hostname: name,
       subdomain: peerService(clusterName),
       containers: [
@@ -323,6 +381,12 @@ export function memberPod(
       ],
     },
   };
+}
+
+/** A pod's spec, on nodes of a zone. */
+function inZone<T extends Pick<PodParts, "nodeSelector">>(spec: T, zone: string | undefined): T {
+  if (zone === undefined) return spec;
+  return { ...spec, nodeSelector: { ...spec.nodeSelector, "topology.kubernetes.io/zone": zone } };
 }
 
 /** Of the RESTORE annotation. */
@@ -443,7 +507,11 @@ export function restoreTestPod(cluster: QuorateCluster, backup: QuorateBackup): 
 export const restorePodName = (cluster: string): string => `${cluster}-restore`;
 
 /** The pod that puts the keys of a backup on the claim of a first member, and ends. */
-export function restorePod(cluster: QuorateCluster, name: string, order: RestoreOrder): KubeObject {
+export function restorePod(
+  cluster: QuorateCluster,
+  { name, zone }: Pick<ClaimView, "name" | "zone">,
+  order: RestoreOrder,
+): KubeObject {
   const { at, bumpRevision } = order;
   const bump = [`--bump-revision=${bumpRevision}`, "--mark-compacted"];
   const args = [
@@ -458,6 +526,7 @@ export function restorePod(cluster: QuorateCluster, name: string, order: Restore
       ...mirrorVariables(order.mirror),
     ],
     mirror: order.mirror,
+    zone,
     claims: [
       { name: "data", claimName: name, mountPath: VOLUME },
       { name: "backup", claimName: order.claim, mountPath: "/backup" },
@@ -481,6 +550,7 @@ export interface PodOrder {
   }[];
   /** Its secret is mounted. */
   readonly mirror: MirrorSpec | undefined;
+  readonly zone?: string | undefined;
   readonly annotations: Readonly<Record<string, string>>;
   readonly owner: KubeObject;
   readonly restartPolicy: "Always" | "Never";
@@ -509,7 +579,7 @@ export function oncePod(
       ownerReferences: [ownerOf(owner)],
     },
     spec: {
-      ...spec,
+      ...inZone(spec, order.zone),
       restartPolicy,
       containers: [
         {

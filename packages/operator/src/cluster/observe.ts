@@ -1,10 +1,10 @@
 /** Looks at a cluster: its objects in Kubernetes, and its members. */
 
 import type { QuorateCluster } from "../base/kinds.ts";
-import { annotationOf, type Kube, type KubeObject, keyOf } from "../base/kube.ts";
+import { annotationOf, type Kube, type KubeObject, keyOf, listServed } from "../base/kube.ts";
 import type { Credentials, Members, Target } from "../base/members.ts";
 import { bytesOf } from "../base/quantity.ts";
-import { authorityView, type Certifier, leafView, secretText } from "./certificates.ts";
+import { authorityView, type Certifier, issuedView, leafView, secretText } from "./certificates.ts";
 import {
   authorityName,
   CLUSTER_LABEL,
@@ -20,6 +20,7 @@ import {
   STARTED,
   selectorText,
   TEMPLATE,
+  ZONE,
 } from "./objects.ts";
 import {
   type ClaimView,
@@ -98,6 +99,7 @@ function claimView({ status, spec, ...claim }: Claim): ClaimView {
     memberId: annotationOf(claim, MEMBER_ID),
     hasStarted: annotationOf(claim, STARTED) === "true",
     isSeed: annotationOf(claim, SEED) === "true",
+    zone: annotationOf(claim, ZONE),
     restoreId: annotationOf(claim, RESTORE_ID),
     isFilled: annotationOf(claim, FILLED) === "true",
   };
@@ -145,20 +147,30 @@ export async function observe(
 ): Promise<Observed & { readonly target: Target | undefined }> {
   const { namespace, name } = keyOf(cluster);
   const uid = cluster.metadata.uid ?? "";
-  const [pods, restorer, claims, services, budgets, secrets] = await Promise.all([
+  const own = `${CLUSTER_LABEL}=${name}`;
+  const { issuerRef } = cluster.spec!.certificates;
+  const [pods, restorer, claims, secrets, ...shared] = await Promise.all([
     kube.list("Pod", namespace, selectorText(name, "member")),
     kube.get("Pod", namespace, restorePodName(name)),
     kube.list<Claim>("PersistentVolumeClaim", namespace, selectorText(name, "member")),
-    kube.list("Service", namespace, `${CLUSTER_LABEL}=${name}`),
-    kube.list("PodDisruptionBudget", namespace, `${CLUSTER_LABEL}=${name}`),
-    kube.list("Secret", namespace, `${CLUSTER_LABEL}=${name}`),
+    kube.list("Secret", namespace, own),
+    kube.list("Service", namespace, own),
+    kube.list("PodDisruptionBudget", namespace, own),
+    listServed(kube, "PodMonitor", namespace, own),
+    issuerRef === undefined ? undefined : listServed(kube, "Certificate", namespace, own),
   ]);
+  const [, , monitors, certificates] = shared;
   const isOwn = (claim: KubeObject): boolean => annotationOf(claim, CLUSTER_UID) === uid;
   const secretOf = (wanted: string): KubeObject | undefined =>
     secrets.find(({ metadata }) => metadata.name === wanted);
   const authority = secretOf(authorityName(name));
   const leaves = LEAVES.map((leaf) => {
-    return [leaf, leafView(secretOf(leafName(name, leaf)), authority, certifier)] as const;
+    const secret = secretOf(leafName(name, leaf));
+    const view =
+      issuerRef === undefined
+        ? leafView(secret, authority, certifier)
+        : issuedView(secret, certifier);
+    return [leaf, view] as const;
   });
   const podViews = pods.map(podView);
   const root = secretOf(leafName(name, "root"));
@@ -188,8 +200,14 @@ export async function observe(
     strangers: claims.filter((one) => !isOwn(one)).map(({ metadata }) => metadata.name),
     restorePod: restorer === undefined ? undefined : podView(restorer),
     shared: new Map(
-      [...services, ...budgets].map((one) => [`${one.kind}/${one.metadata.name}`, one]),
+      shared.flatMap((list = []) =>
+        list.map((one) => [`${one.kind}/${one.metadata.name}`, one] as const),
+      ),
     ),
+    served: new Set([
+      ...(monitors === undefined ? [] : (["PodMonitor"] as const)),
+      ...(certificates === undefined ? [] : (["Certificate"] as const)),
+    ]),
     authority: authorityView(authority, certifier),
     leaves: Object.fromEntries(leaves.filter(([, view]) => view !== undefined)),
     members: membership?.members,

@@ -3,7 +3,7 @@
  * All that plan.ts decides rests on one value of this type.
  */
 import type { QuorateCluster } from "../base/kinds.ts";
-import type { KubeObject } from "../base/kube.ts";
+import type { Kind, KubeObject } from "../base/kube.ts";
 
 /** How a member's pod starts. */
 export type PodMode =
@@ -50,6 +50,8 @@ export interface ClaimView {
   /** Whether that member has started once, so that its data are there. */
   readonly hasStarted: boolean;
   readonly isSeed: boolean;
+  /** Where its pods are to be; undefined for anywhere. */
+  readonly zone: string | undefined;
   /** The restore that it was made for, and whether that has put its data there. */
   readonly restoreId: string | undefined;
   readonly isFilled: boolean;
@@ -109,8 +111,10 @@ export interface Observed {
   readonly strangers: readonly string[];
   /** The pod that fills a claim from a backup. */
   readonly restorePod: PodView | undefined;
-  /** Services and the disruption budget that are there, by "Kind/name". */
+  /** Services, the disruption budget and such objects that are there, by "Kind/name". */
   readonly shared: ReadonlyMap<string, KubeObject>;
+  /** Kinds of others that the API server serves. */
+  readonly served: ReadonlySet<Kind>;
   readonly authority: AuthorityView | undefined;
   readonly leaves: Readonly<Partial<Record<Leaf, CertificateView>>>;
   /** The members by a quorum; undefined where none responds. */

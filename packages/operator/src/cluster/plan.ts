@@ -19,11 +19,11 @@
  */
 import { annotationOf } from "../base/kube.ts";
 import { bytesOf } from "../base/quantity.ts";
-import { freeName, hasLostDisk, isWell, leaderOf, votersOf } from "./facts.ts";
+import { hasLostDisk, isWell, leaderOf, newClaimOf, votersOf } from "./facts.ts";
 import {
-  claimOf,
   MEMBER_ID,
   memberPod,
+  monitorOf,
   PAUSE,
   peerUrl,
   SEED,
@@ -42,7 +42,7 @@ import {
 import { certificateStep } from "./plan-certificates.ts";
 import { lostQuorumStep, recoveringStep } from "./plan-recovery.ts";
 import { restoreStep } from "./plan-restore.ts";
-import { create, patch, type Rules, remove, type Step, wait } from "./step.ts";
+import { create, hasFields, patch, type Rules, remove, type Step, wait } from "./step.ts";
 
 /** While something is under way. */
 const SOON_MS = 1000;
@@ -79,12 +79,17 @@ export function plan(observed: Observed, rules: Rules): Step {
   );
 }
 
-function sharedStep({ cluster, shared }: Observed): Step | undefined {
-  for (const wanted of sharedObjects(cluster)) {
+function sharedStep({ cluster, shared, served }: Observed): Step | undefined {
+  const monitors = served.has("PodMonitor") ? [monitorOf(cluster)] : [];
+  for (const wanted of [...sharedObjects(cluster), ...monitors]) {
     const { kind, metadata } = wanted;
     const found = shared.get(`${kind}/${metadata.name}`);
     if (found === undefined)
       return create(wanted, "Created", `${kind} ${metadata.name} was not there`);
+    if (kind === "PodMonitor" && !hasFields(found.metadata.labels, metadata.labels)) {
+      const fields = { metadata: { labels: metadata.labels } };
+      return patch(kind, metadata.name, fields, "Changed", "its labels have changed");
+    }
     if (kind !== "PodDisruptionBudget") continue;
     const [now, then] = [found.spec, wanted.spec] as { minAvailable?: number }[];
     if (now!.minAvailable !== then!.minAvailable)
@@ -106,7 +111,7 @@ function asleepStep({ cluster, pods }: Observed): Step | undefined {
 function seedStep(observed: Observed): Step | undefined {
   const { cluster, claims } = observed;
   if (cluster.status?.clusterID || claims.size > 0) return undefined;
-  const claim = claimOf(cluster, freeName(observed), { [SEED]: "true" });
+  const claim = newClaimOf(observed, { [SEED]: "true" });
   return create(claim, "Bootstrap", "the first member");
 }
 
@@ -146,7 +151,7 @@ function podStep(observed: Observed): Step | undefined {
     const mode = modeOf(claim, observed);
     if (pod !== undefined || mode === undefined) continue;
     const others = members.map((one) => one.pod);
-    const object = memberPod(cluster, claim.name, mode, others);
+    const object = memberPod(cluster, claim, mode, others);
     return create(object, "Started", `${claim.name} starts (${mode})`);
   }
   return undefined;
@@ -247,7 +252,7 @@ function growStep(observed: Observed): Step | undefined {
   if (!members.every((one) => isWell(one, observed)))
     return wait(SOON_MS, "Growing", "a member is added once the others are ready");
   if (fresh === undefined) {
-    const claim = claimOf(cluster, freeName(observed), {});
+    const claim = newClaimOf(observed, {});
     return create(claim, "Growing", `member ${members.length + 1} of ${size}`);
   }
   const { name } = fresh;

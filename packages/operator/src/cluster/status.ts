@@ -21,6 +21,7 @@ const TROUBLES = new Set([
   "UpgradeStopped",
   "RestoreFailed",
   "NoSuccessor",
+  "NoCertManager",
   "StorageFixed",
   "StorageNotShrunk",
 ]);
