@@ -5,7 +5,7 @@
  */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -307,6 +307,84 @@ test("helm lints the chart and renders it for several settings; what it renders 
     assert.notEqual(status, 0, bad);
     assert.ok(stderr.includes(text), `${bad}: ${stderr}`);
   }
+});
+
+/** A document by kind and name, as it stands in a manifest. */
+function byName(text: string): Map<string, Record<string, unknown>> {
+  const all = manifests(text) as unknown as Record<string, unknown>[];
+  return new Map(
+    all.map((one) => [`${one["kind"]}/${(one["metadata"] as { name: string }).name}`, one]),
+  );
+}
+
+test("helm renders the operator's chart as its manifest is, and as values say", {
+  skip: helm === undefined ? "helm is not installed (https://helm.sh/docs/intro/install/)" : false,
+}, (t) => {
+  const dir = mkdtempSync(join(tmpdir(), "quorate-helm-"));
+  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  const operator = join(deploy, "helm/quorate-operator");
+  const env = { ...process.env, HELM_CACHE_HOME: dir };
+  const run = (...args: string[]) => spawnSync(helm!, args, { encoding: "utf8", env });
+  const version = "--kube-version=1.31.0";
+  const lint = run("lint", "--strict", version, operator);
+  assert.equal(lint.status, 0, `${lint.stdout}${lint.stderr}`);
+  const render = (...more: string[]) => {
+    const args = ["template", "o", operator, version, "--namespace=quorate-system", ...more];
+    const { status, stdout, stderr } = run(...args);
+    assert.equal(status, 0, stderr);
+    return byName(stdout);
+  };
+  const plain = byName(readFileSync(join(deploy, "kubernetes/operator.yaml"), "utf8"));
+  plain.delete("Namespace/quorate-system");
+  const rendered = render();
+  assert.deepEqual([...rendered.keys()].sort(), [...plain.keys()].sort());
+  for (const [name, wanted] of plain) {
+    if (name.startsWith("Deployment")) continue;
+    const found = rendered.get(name)! as { metadata: { annotations?: unknown } };
+    if (name.startsWith("CustomResource")) delete found.metadata.annotations;
+    assert.deepEqual(found, wanted, name);
+  }
+  const podOf = (objects: typeof plain) =>
+    (objects.get("Deployment/quorate-operator") as unknown as Manifest).spec.template.spec;
+  const [own, theirs] = [podOf(rendered), podOf(plain)];
+  const { args, ...container } = own.containers[0];
+  assert.deepEqual(args, [...theirs.containers[0].args!, "--namespace="]);
+  const { args: _plainArgs, ...plainContainer } = theirs.containers[0];
+  assert.deepEqual(container, plainContainer);
+  const changed = podOf(render("--set=image.tag=2,watchNamespace=a,nodeSelector.disk=nvme"));
+  assert.equal(changed.containers[0].image, "quorate:2");
+  assert.ok(changed.containers[0].args!.includes("--namespace=a"));
+  assert.deepEqual((changed as { nodeSelector?: object }).nodeSelector, { disk: "nvme" });
+  assert.notEqual(run("template", "o", operator, version, "--set=replica=2").status, 0);
+});
+
+test("the bundle has the definitions that its version owns, and the rights of the manifest", () => {
+  const dir = join(deploy, "olm/manifests");
+  const all = byName(
+    readdirSync(dir)
+      .map((name) => `---\n${readFileSync(join(dir, name), "utf8")}`)
+      .join(""),
+  );
+  const [version] = [...all].filter(([name]) => name.startsWith("ClusterServiceVersion/"));
+  const { spec } = version[1] as unknown as {
+    spec: {
+      customresourcedefinitions: { owned: { name: string }[] };
+      install: { spec: { clusterPermissions: { rules: object[] }[] } };
+    };
+  };
+  const owned = spec.customresourcedefinitions.owned.map(({ name }) => name);
+  const defined = [...all.keys()].filter((name) => name.startsWith("CustomResourceDefinition/"));
+  assert.deepEqual(defined.map((name) => name.split("/")[1]).sort(), owned.sort());
+  assert.equal(owned.length, 4);
+  const plain = byName(readFileSync(join(deploy, "kubernetes/operator.yaml"), "utf8"));
+  const { rules } = plain.get("ClusterRole/quorate-operator") as { rules?: object[] };
+  assert.deepEqual(spec.install.spec.clusterPermissions[0].rules, rules);
+  const { annotations } = parse(
+    readFileSync(join(deploy, "olm/metadata/annotations.yaml"), "utf8"),
+  ) as { annotations: Record<string, string> };
+  const labels = readFileSync(join(deploy, "olm/Containerfile"), "utf8");
+  for (const [name, value] of Object.entries(annotations))
+    assert.ok(labels.includes(`LABEL ${name}=${value}\n`), name);
 });
 
 /**

@@ -1,7 +1,7 @@
 /**
  * The history of a cluster that went back to an older state of its keys: a lost quorum goes on with
- * the data of a survivor, a restore with those of a backup. What was acknowledged past that state is
- * lost, and everything up to it must still hold:
+ * the data of a survivor, a restore with those of a backup. What was acknowledged past that state
+ * is lost, and everything up to it must still hold:
  *
  *     before  |== up to the kept revision ==|~~ acknowledged, and lost ~~|
  *     after                                 |== goes on from there =====>
