@@ -444,10 +444,10 @@ if (length === "short") {
     const { name, id } = await follower();
     kubelet.setCut(name, true);
     await wait("another member", async () => !(await ids()).includes(id));
+    await change({ spec: { replaceAfterSeconds: spec.replaceAfterSeconds } });
     await settled(3);
     kubelet.setCut(name, false);
     await wait("the old pod ends", async () => !kubelet.runs(name));
-    await change({ spec: { replaceAfterSeconds: spec.replaceAfterSeconds } });
     await settled(3);
   });
   await load.step("let the disks grow", async () => {
