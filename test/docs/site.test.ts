@@ -2,6 +2,7 @@
  * The documentation site in a headless Chromium: every page loads without an error, every link
  * leads to a page and a title, search finds a page, and a phone shows it. QUORATE_WRITE_DOCS=1
  * writes the screenshots of docs/internals/site.md.
+ * @slow
  */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";

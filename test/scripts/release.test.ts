@@ -1,6 +1,7 @@
 /**
  * The release: what its files are made of, and that the archive for this platform starts a cluster
  * on a root that has nothing but a C library, a shell and small tools.
+ * @slow
  */
 
 import assert from "node:assert/strict";

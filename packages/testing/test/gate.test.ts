@@ -1,4 +1,7 @@
-/** What waits at a gate. */
+/**
+ * What waits at a gate.
+ * @slow
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "@quorate/host/testing";

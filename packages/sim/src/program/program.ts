@@ -30,6 +30,7 @@ import type { Program, ProgramOptions, ProgramRun, SimulatedClient } from "./typ
 const FAULTS: ReadonlySet<FaultKind> = new Set<FaultKind>([
   "powerLoss",
   "kill",
+  "stop",
   "pause",
   "isolate",
   "split",
@@ -184,7 +185,7 @@ class World {
   async run(program: Program, limitMs: number): Promise<ProgramRun> {
     const nemesis = this.#nemesis as ProgramNemesis;
     const onRejection = (error: unknown): void => {
-      // What a dead process still waited for ends as it may.
+      // What a process that has ended still waited for ends as it may.
       if (!/dead|closed|stopped/.test(String(error))) this.#fail(error);
     };
     process.on("unhandledRejection", onRejection);
