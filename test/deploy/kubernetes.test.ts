@@ -437,6 +437,99 @@ const KUBEADM: readonly (readonly [release: string, features: string[], probes: 
   ],
 ];
 
+test("the static pod has kubeadm's flags, and the files that they name are on the node", () => {
+  const text = readFileSync(join(deploy, "kubernetes/static-pod.yaml"), "utf8");
+  const pod = parse(text) as {
+    spec: {
+      containers: { command: string[]; volumeMounts: { name: string; mountPath: string }[] }[];
+      volumes: { name: string; hostPath: { path: string } }[];
+    };
+  };
+  const [{ command, volumeMounts }] = pod.spec.containers;
+  assert.equal(command[0], "etcd");
+  const urls = { clients: "", client: "", peer: "", metrics: "" };
+  const nameOf = (flag: string): string => flag.split("=")[0];
+  const wanted = kubeadmFlags("node", "/", urls, KUBEADM[1][1]);
+  assert.deepEqual(command.slice(1).map(nameOf).sort(), wanted.map(nameOf).sort());
+  const mounted = volumeMounts.map(({ mountPath }) => mountPath);
+  for (const flag of command.slice(1)) {
+    const [, path] = /=(\/.*)/.exec(flag) ?? [];
+    if (path !== undefined)
+      assert.ok(
+        mounted.some((dir) => path === dir || path.startsWith(`${dir}/`)),
+        flag,
+      );
+  }
+  for (const { name, mountPath } of volumeMounts)
+    assert.equal(pod.spec.volumes.find((one) => one.name === name)?.hostPath.path, mountPath);
+});
+
+/** What operators of etcd start an image with, and where they probe it. */
+const OPERATORS: readonly (readonly [
+  operator: string,
+  flags: (dir: string, port: number) => string[],
+  env: Readonly<Record<string, string>>,
+  probes: string[],
+])[] = [
+  ["etcd-io's", () => [], {}, ["/readyz"]],
+  [
+    "cozystack's",
+    (_dir, port) => [
+      `--listen-metrics-urls=http://127.0.0.1:${port}`,
+      "--peer-auto-tls",
+      "--auto-compaction-retention=5m",
+      "--snapshot-count=10000",
+      "--quota-backend-bytes=3865470566",
+    ],
+    { ETCD_INITIAL_CLUSTER_TOKEN: "db-default" },
+    ["/readyz?serializable=false", "/readyz", "/livez"],
+  ],
+];
+
+for (const [operator, more, variables, probes] of OPERATORS) {
+  test(`an image's program starts as ${operator} operator starts it, and its probes find it well`, async (t) => {
+    const dir = mkdtempSync(join(tmpdir(), "quorate-operators-"));
+    t.after(() => rmSync(dir, { recursive: true, force: true }));
+    const [client, peer, metrics] = await freePorts(3);
+    const flags = more(dir, metrics);
+    const peerUrl = `${flags.includes("--peer-auto-tls") ? "https" : "http"}://127.0.0.1:${peer}`;
+    const clientUrl = `http://127.0.0.1:${client}`;
+    const member = new TestMember({
+      name: "db-0",
+      command: quorate.command,
+      flags: [
+        "--name=db-0",
+        `--listen-peer-urls=${peerUrl}`,
+        `--listen-client-urls=${clientUrl}`,
+        `--initial-advertise-peer-urls=${peerUrl}`,
+        `--advertise-client-urls=${clientUrl}`,
+        ...flags,
+      ],
+      env: {
+        ETCD_DATA_DIR: join(dir, "default.etcd"),
+        ETCD_LISTEN_METRICS_URLS: `http://127.0.0.1:${metrics}`,
+        ETCD_INITIAL_CLUSTER: `db-0=${peerUrl}`,
+        ETCD_INITIAL_CLUSTER_STATE: "new",
+        ...variables,
+      },
+      clientUrl,
+      peerUrl,
+      dataDir: join(dir, "default.etcd"),
+      logFile: join(dir, "log"),
+      identity: {},
+    });
+    t.after(() => member.kill());
+    member.start();
+    for (const probe of probes)
+      await until(`${probe} is well`, async () => {
+        const url = `http://127.0.0.1:${metrics}${probe}`;
+        const answer = await request(url).catch(() => undefined);
+        await answer?.body.dump();
+        return answer?.statusCode === 200;
+      });
+  });
+}
+
 for (const [release, features, probes] of KUBEADM) {
   test(`a manifest as kubeadm ${release} writes it starts a member that its probes find well`, async (t) => {
     const dir = mkdtempSync(join(tmpdir(), "quorate-kubeadm-"));

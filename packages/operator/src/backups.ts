@@ -14,15 +14,15 @@ import {
 } from "./base/kinds.ts";
 import { createOnce, type Key, type Kube, type KubeObject, keyOf } from "./base/kube.ts";
 import type { OperatorMetrics } from "./base/metrics.ts";
+import { podView } from "./cluster/observe.ts";
+import type { PodView } from "./cluster/observed.ts";
 import {
   clientVariables,
   mirrorVariables,
   oncePod,
   restoreTestPod,
   SET_MIRROR_FLAGS,
-} from "./cluster/objects.ts";
-import { podView } from "./cluster/observe.ts";
-import type { PodView } from "./cluster/observed.ts";
+} from "./cluster/pods-beside.ts";
 
 /** Reasons of Ready with which there is something to be restored. */
 const HAS_BACKUP = new Set(["Recording", "Saved"]);

@@ -16,7 +16,7 @@ import {
   UserReconciler,
 } from "../index.ts";
 import type { QuorateBackup, QuorateCluster } from "../src/base/kinds.ts";
-import { restorePod } from "../src/cluster/objects.ts";
+import { restorePod } from "../src/cluster/pods-beside.ts";
 import { Cloud } from "./support/cloud.ts";
 import { MemoryKube } from "./support/memory-kube.ts";
 

@@ -3,7 +3,8 @@
  * as processes and a load whose history is judged. Runs in namespaces of its own:
  *
  *     ./dev soak operator            the whole walk, and the table of what each step cost
- *     node packages/kube-apiserver/test/operator/walk.ts DIR short|whole
+ *     ./dev soak operator --kill     the operator is killed in each step, at a moment of a seed
+ *     node packages/kube-apiserver/test/operator/walk.ts DIR short|whole [SEED]
  *
  * Members, their certificates, the operator and the load are real; only what runs pods is the
  * test's (kubelet.ts). The operator is a pod with no more rights than its manifest gives it.
@@ -46,7 +47,10 @@ const OPERATOR_FLAGS = [
 const STEP_LIMIT_MS = 240_000;
 const MERGE = "application/merge-patch+json";
 
-const [dir = "", length = "whole"] = process.argv.slice(2);
+const [dir = "", length = "whole", killSeed] = process.argv.slice(2);
+/** When the operator is killed in each step; undefined where it lives. */
+const killing = killSeed === undefined ? undefined : new SeededRandom(BigInt(killSeed));
+const KILL_WITHIN_MS = 8000;
 const startedAt = performance.now();
 const seconds = (sinceMs: number): string => ((performance.now() - sinceMs) / 1000).toFixed(1);
 const say = (text: string): void => console.log(`${seconds(startedAt)} s: ${text}`);
@@ -253,7 +257,10 @@ class Load {
   async step(what: string, task: () => Promise<unknown>): Promise<void> {
     await delay(1000);
     const fromUs = this.recorder.now();
+    const killMs = killing?.below(KILL_WITHIN_MS);
+    const timer = setTimeout(() => killMs !== undefined && kubelet.kill("operator"), killMs);
     await task();
+    clearTimeout(timer);
     await delay(500);
     const untilUs = this.recorder.now();
     rows.push({ what, fromUs, untilUs, history: this.path });
@@ -514,6 +521,7 @@ if (length === "short") {
   await load.end();
 
   const second = await Load.begin("history-2", 2n);
+  await second.step("quiet", () => delay(4000));
   await second.step("lose the quorum, and recover it", async () => {
     const { name: survivor } = await follower();
     isOpen = () => false;

@@ -13,13 +13,7 @@
  */
 import { sha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
-import type {
-  MirrorSpec,
-  PodParts,
-  QuorateBackup,
-  QuorateCluster,
-  QuorateRestore,
-} from "../base/kinds.ts";
+import type { PodParts, QuorateCluster } from "../base/kinds.ts";
 import { type KubeObject, keyOf, ownerOf, RESOURCES } from "../base/kube.ts";
 import { type ClaimView, DATA_LOST_CODE, type Leaf, type PodMode } from "./observed.ts";
 
@@ -43,10 +37,10 @@ export const RECOVER = "quorate.dev/recover-quorum";
 /** On a QuorateCluster, by a QuorateRestore: what is restored, as JSON. */
 export const RESTORE = "quorate.dev/restore";
 
-const BIN = "/opt/quorate/bin";
-const VOLUME = "/var/lib/quorate";
-const DATA = `${VOLUME}/data`;
-const TLS = "/etc/quorate/tls";
+export const BIN = "/opt/quorate/bin";
+export const VOLUME = "/var/lib/quorate";
+export const DATA = `${VOLUME}/data`;
+export const TLS = "/etc/quorate/tls";
 /** So long a pod that ends stays, until services have forgotten it. */
 const PRE_STOP_SECONDS = 2;
 const GRACE_SECONDS = 60;
@@ -95,7 +89,7 @@ export function subjectOf(cluster: KubeObject, leaf: Leaf): Subject {
     : { commonName: leaf, hosts: [], usage: "client" };
 }
 
-const labelsOf = (cluster: KubeObject, role: string): Record<string, string> => ({
+export const labelsOf = (cluster: KubeObject, role: string): Record<string, string> => ({
   "app.kubernetes.io/name": "quorate",
   "app.kubernetes.io/instance": cluster.metadata.name,
   "app.kubernetes.io/managed-by": "quorate-operator",
@@ -269,7 +263,7 @@ function steadyFlags(cluster: QuorateCluster): string[] {
 }
 
 /** What all members' pods have in common: a change of it restarts them one by one. */
-function podTemplate(cluster: QuorateCluster) {
+export function podTemplate(cluster: QuorateCluster) {
   const { image, pod: parts = {} } = cluster.spec!;
   const { labels = {}, annotations = {}, resources, securityContext, ...rest } = parts;
   const spread = ["kubernetes.io/hostname", "topology.kubernetes.io/zone"].map((topologyKey) => ({
@@ -384,263 +378,10 @@ export function memberPod(
 }
 
 /** A pod's spec, on nodes of a zone. */
-function inZone<T extends Pick<PodParts, "nodeSelector">>(spec: T, zone: string | undefined): T {
+export function inZone<T extends Pick<PodParts, "nodeSelector">>(
+  spec: T,
+  zone: string | undefined,
+): T {
   if (zone === undefined) return spec;
   return { ...spec, nodeSelector: { ...spec.nodeSelector, "topology.kubernetes.io/zone": zone } };
-}
-
-/** Of the RESTORE annotation. */
-export type RestoreOrder = NonNullable<QuorateRestore["spec"]>["from"] & {
-  /** uid of the QuorateRestore. */
-  readonly id: string;
-  readonly bumpRevision: number;
-};
-
-/** Where the secret of a mirror is in a pod. */
-const MIRROR_SECRET = "/mirror";
-
-/**
- * Variables of a mirror: MIRROR, "" for none, and where its store and credentials are.
- */
-export function mirrorVariables(
-  mirror: MirrorSpec | undefined,
-): { readonly name: string; readonly value: string }[] {
-  if (mirror === undefined) return [{ name: "MIRROR", value: "" }];
-  const { url, endpoint, region } = mirror;
-  return [
-    { name: "MIRROR", value: url },
-    { name: "AWS_SHARED_CREDENTIALS_FILE", value: `${MIRROR_SECRET}/credentials` },
-    ...(endpoint === undefined ? [] : [{ name: "AWS_ENDPOINT_URL", value: endpoint }]),
-    ...(region === undefined ? [] : [{ name: "AWS_REGION", value: region }]),
-  ];
-}
-
-/** The part of a script that sets MIRROR_FLAGS for an encrypted mirror. */
-export const SET_MIRROR_FLAGS = `MIRROR_FLAGS=""
-[ ! -f ${MIRROR_SECRET}/encryption-key ] || MIRROR_FLAGS="--encryption-key=${MIRROR_SECRET}/encryption-key"`;
-
-const FILL = `source="$1"; shift
-${SET_MIRROR_FLAGS}
-if [ -n "$MIRROR" ]; then
-  ${BIN}/quorateutl backup fetch "$MIRROR" "$source" $MIRROR_FLAGS $POINT
-fi
-if [ -f "$source" ]; then set -- snapshot restore "$source" "$@"
-elif ls "$source"/base-* >/dev/null 2>&1; then set -- backup restore "$source" "$@" $POINT
-else
-  newest=$(ls "$source" | grep '\\.db$' | sort | tail -n 1)
-  [ -n "$newest" ] || { echo "$source has no backup" >&2; exit 1; }
-  set -- snapshot restore "$source/$newest" "$@"
-fi
-rm -rf ${DATA}
-${BIN}/quorateutl "$@"`;
-
-/** Where a pod that runs once says how it ended. */
-const LAST_WORDS = "/run/quorate/last-words";
-const MEMBER_TLS = "/etc/quorate/member-tls";
-const HERE = "https://127.0.0.1:2379";
-
-/**
- * Fills a member, starts it, and compares the hash of its history with the cluster's at the same
- * revision. Both must have compacted as much: hashes leave out what a compaction removes.
- */
-const TEST = `fill() {
-${FILL}
-}
-fill "$@"
-ask() { ${BIN}/quoratectl "$@"; }
-number() { sed -n 's/.*"'"$1"'":\\([0-9]*\\).*/\\1/p'; }
-end() { echo "$2" | tee ${LAST_WORDS}; exit "$1"; }
-tls=${MEMBER_TLS}
-${BIN}/quorate --name=test --data-dir=${DATA} \
-  --listen-client-urls=${HERE} --advertise-client-urls=${HERE} --listen-peer-urls=http://127.0.0.1:2380 \
-  --cert-file=$tls/tls.crt --key-file=$tls/tls.key --trusted-ca-file=$tls/ca.crt --client-cert-auth &
-member=$!
-trap 'kill "$member"' EXIT
-until ask --endpoints=${HERE} endpoint hashkv >/dev/null 2>&1; do
-  kill -0 "$member" || end 1 "the member that was filled does not start"
-  sleep 0.2
-done
-revision=$(ask --endpoints=${HERE} endpoint hashkv -w json | number hash_revision)
-if ! theirs=$(ask endpoint hashkv --rev="$revision" -w json 2>&1); then
-  case "$theirs" in
-    *compacted*) end 0 "revision $revision is restored; the cluster has compacted it, so that nothing is compared" ;;
-    *) end 1 "revision $revision is restored; the cluster does not say its hash: $theirs" ;;
-  esac
-fi
-compacted=$(echo "$theirs" | number compact_revision)
-[ "\${compacted:-0}" -le 0 ] || ask --endpoints=${HERE} compaction "$compacted" >/dev/null 2>&1 || true
-own=$(ask --endpoints=${HERE} endpoint hashkv --rev="$revision" -w json | number hash)
-hash=$(echo "$theirs" | number hash)
-[ "$own" = "$hash" ] || end 1 "at revision $revision the restored keys have hash $own, the cluster's $hash"
-end 0 "revision $revision is restored, with the cluster's hash $hash"`;
-
-const fillArgs = (path: string, name: string, peer: string, token: string): string[] => [
-  `/backup/${path}`,
-  `--data-dir=${DATA}`,
-  `--name=${name}`,
-  `--initial-cluster=${name}=${peer}`,
-  `--initial-advertise-peer-urls=${peer}`,
-  `--initial-cluster-token=${token}`,
-];
-
-/** The pod that tests whether a backup can be restored; of one with a mirror, the mirror's. */
-export function restoreTestPod(cluster: QuorateCluster, backup: QuorateBackup): KubeObject {
-  const { claim, path, continuous } = backup.spec!;
-  const mirror = continuous?.mirror;
-  const { name, uid = "" } = backup.metadata;
-  return oncePod(cluster, "restore-test", `${name}-test`, {
-    command: ["/bin/sh", "-euc", TEST, "test"],
-    args: fillArgs(path, "test", "http://127.0.0.1:2380", uid),
-    env: [{ name: "POINT", value: "" }, ...clientVariables(cluster), ...mirrorVariables(mirror)],
-    mirror,
-    claims: [
-      { name: "data", claimName: undefined, mountPath: VOLUME },
-      { name: "backup", claimName: mirror === undefined ? claim : undefined, mountPath: "/backup" },
-    ],
-    annotations: {},
-    owner: backup,
-    restartPolicy: "Never",
-    ready: undefined,
-  });
-}
-
-export const restorePodName = (cluster: string): string => `${cluster}-restore`;
-
-/** The pod that puts the keys of a backup on the claim of a first member, and ends. */
-export function restorePod(
-  cluster: QuorateCluster,
-  { name, zone }: Pick<ClaimView, "name" | "zone">,
-  order: RestoreOrder,
-): KubeObject {
-  const { at, bumpRevision } = order;
-  const bump = [`--bump-revision=${bumpRevision}`, "--mark-compacted"];
-  const args = [
-    ...fillArgs(order.path, name, peerUrl(cluster, name), order.id),
-    ...(bumpRevision > 0 ? bump : []),
-  ];
-  return oncePod(cluster, "restore", restorePodName(cluster.metadata.name), {
-    command: ["/bin/sh", "-euc", FILL, "fill"],
-    args,
-    env: [
-      { name: "POINT", value: at === undefined ? "" : `--at=${at}` },
-      ...mirrorVariables(order.mirror),
-    ],
-    mirror: order.mirror,
-    zone,
-    claims: [
-      { name: "data", claimName: name, mountPath: VOLUME },
-      { name: "backup", claimName: order.claim, mountPath: "/backup" },
-    ],
-    annotations: { [RESTORE_ID]: order.id },
-    owner: cluster,
-    restartPolicy: "Never",
-    ready: undefined,
-  });
-}
-
-export interface PodOrder {
-  readonly command: readonly string[];
-  readonly args: readonly string[];
-  readonly env: readonly { readonly name: string; readonly value: string }[];
-  readonly claims: readonly {
-    readonly name: string;
-    /** Undefined for a directory that goes with the pod. */
-    readonly claimName: string | undefined;
-    readonly mountPath: string;
-  }[];
-  /** Its secret is mounted. */
-  readonly mirror: MirrorSpec | undefined;
-  readonly zone?: string | undefined;
-  readonly annotations: Readonly<Record<string, string>>;
-  readonly owner: KubeObject;
-  readonly restartPolicy: "Always" | "Never";
-  /** A command that succeeds once the pod does its work. */
-  readonly ready: readonly string[] | undefined;
-}
-
-/** A pod beside the members, with the cluster's image and root's certificate. */
-export function oncePod(
-  cluster: QuorateCluster,
-  role: "restore" | "restore-test" | "backup",
-  name: string,
-  order: PodOrder,
-): KubeObject {
-  const { spec, container } = podTemplate(cluster);
-  const { namespace, name: clusterName } = keyOf(cluster);
-  const { restartPolicy, owner, annotations, command, args, env, ready, mirror } = order;
-  return {
-    apiVersion: "v1",
-    kind: "Pod",
-    metadata: {
-      name,
-      namespace,
-      labels: labelsOf(cluster, role),
-      annotations,
-      ownerReferences: [ownerOf(owner)],
-    },
-    spec: {
-      ...inZone(spec, order.zone),
-      restartPolicy,
-      containers: [
-        {
-          name: role,
-          image: container.image,
-          command,
-          args,
-          env,
-          securityContext: container.securityContext,
-          terminationMessagePath: LAST_WORDS,
-          ...(ready === undefined
-            ? {}
-            : { readinessProbe: { exec: { command: ready }, periodSeconds: 2 } }),
-          volumeMounts: [
-            ...order.claims.map(({ name: volume, mountPath }) => ({ name: volume, mountPath })),
-            { name: "tmp", mountPath: "/tmp" },
-            { name: "tls", mountPath: TLS, readOnly: true },
-            ...(role === "restore-test"
-              ? [{ name: "member-tls", mountPath: MEMBER_TLS, readOnly: true }]
-              : []),
-            ...(mirror === undefined
-              ? []
-              : [{ name: "mirror", mountPath: MIRROR_SECRET, readOnly: true }]),
-          ],
-        },
-      ],
-      volumes: [
-        ...(mirror === undefined
-          ? []
-          : [{ name: "mirror", secret: { secretName: mirror.secret, defaultMode: 0o440 } }]),
-        ...order.claims.map(({ name: volume, claimName }) => ({
-          name: volume,
-          ...(claimName === undefined
-            ? { emptyDir: {} }
-            : { persistentVolumeClaim: { claimName } }),
-        })),
-        { name: "tmp", emptyDir: {} },
-        { name: "tls", secret: { secretName: leafName(clusterName, "root"), defaultMode: 0o440 } },
-        ...(role === "restore-test"
-          ? [
-              {
-                name: "member-tls",
-                secret: { secretName: leafName(clusterName, "member"), defaultMode: 0o440 },
-              },
-            ]
-          : []),
-      ],
-    },
-  };
-}
-
-/** Variables with which quoratectl reaches the cluster in such a pod. */
-export function clientVariables(
-  cluster: KubeObject,
-): { readonly name: string; readonly value: string }[] {
-  const { namespace, name } = keyOf(cluster);
-  return [
-    { name: "ETCDCTL_ENDPOINTS", value: `https://${clientService(name)}.${namespace}.svc:2379` },
-    { name: "ETCDCTL_CACERT", value: `${TLS}/ca.crt` },
-    { name: "ETCDCTL_CERT", value: `${TLS}/tls.crt` },
-    { name: "ETCDCTL_KEY", value: `${TLS}/tls.key` },
-    { name: "QUORATE_BIN", value: BIN },
-  ];
 }

@@ -15,7 +15,6 @@ import {
   MEMBER_ID,
   MODE,
   RESTORE_ID,
-  restorePodName,
   SEED,
   STARTED,
   selectorText,
@@ -31,6 +30,7 @@ import {
   type PodView,
   type Reached,
 } from "./observed.ts";
+import { restorePodName } from "./pods-beside.ts";
 
 export interface ObserveDeps {
   readonly kube: Kube;

@@ -8,8 +8,9 @@
  */
 import { annotationOf } from "../base/kube.ts";
 import { newClaimOf } from "./facts.ts";
-import { FILLED, RESTORE, RESTORE_ID, type RestoreOrder, restorePod, SEED } from "./objects.ts";
+import { FILLED, RESTORE, RESTORE_ID, SEED } from "./objects.ts";
 import type { ClaimView, Observed } from "./observed.ts";
+import { type RestoreOrder, restorePod } from "./pods-beside.ts";
 import { create, patch, patchStatus, remove, type Step, wait } from "./step.ts";
 
 const SOON_MS = 1000;
