@@ -1,7 +1,4 @@
-/**
- * What waits at a gate.
- * @slow
- */
+/** What waits at a gate. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "@quorate/host/testing";
@@ -20,6 +17,31 @@ test("what waits passes in order, and only so much waits", () => {
   gate.open();
   assert.equal(passed.length, MAX_WAITING);
   assert.deepEqual(passed.slice(0, 3), [0, 1, 2]);
+});
+
+test("what passes may shut the gate, open it, and drop what waits", () => {
+  const gate = new Gate();
+  const passed: string[] = [];
+  const pass = (name: string, task = () => {}) =>
+    gate.pass(() => {
+      passed.push(name);
+      task();
+    });
+  gate.shut();
+  pass("a", () => gate.shut());
+  pass("b", () => {
+    gate.shut();
+    pass("e");
+    gate.open();
+  });
+  pass("c");
+  pass("d", () => gate.clear());
+  gate.open();
+  assert.deepEqual(passed, ["a"]);
+  gate.open();
+  assert.deepEqual(passed, ["a", "b", "c", "d"]);
+  pass("f");
+  assert.deepEqual(passed.slice(4), ["f"]);
 });
 
 test("a clock behind a shut gate: timers wait, periods are skipped, what is cancelled is not run", () => {
