@@ -464,36 +464,56 @@ test("the static pod has kubeadm's flags, and the files that they name are on th
     assert.equal(pod.spec.volumes.find((one) => one.name === name)?.hostPath.path, mountPath);
 });
 
-/** What operators of etcd start an image with, and where they probe it. */
-const OPERATORS: readonly (readonly [
-  operator: string,
-  flags: (dir: string, port: number) => string[],
-  env: Readonly<Record<string, string>>,
-  probes: string[],
-])[] = [
-  ["etcd-io's", () => [], {}, ["/readyz"]],
-  [
-    "cozystack's",
-    (_dir, port) => [
-      `--listen-metrics-urls=http://127.0.0.1:${port}`,
+test("the image sets no variable of a flag, which would be refused beside the flag", () => {
+  const image = readFileSync(join(deploy, "Containerfile"), "utf8");
+  assert.match(image, /^ENTRYPOINT/m);
+  assert.doesNotMatch(image, /^ENV .*ETCD_/m);
+  for (const name of ["etcd", "etcdctl", "etcdutl"])
+    assert.ok(image.includes(` /usr/local/bin/${name}`), name);
+});
+
+/** What an operator of etcd starts an image with, and where it is asked whether it is well. */
+interface OtherOperator {
+  readonly whose: string;
+  readonly peerScheme: "http" | "https";
+  readonly flags: (dataDir: string, metricsUrl: string) => string[];
+  readonly env: (dataDir: string) => Readonly<Record<string, string>>;
+  readonly probes: readonly string[];
+}
+
+const OPERATORS: readonly OtherOperator[] = [
+  {
+    whose: "etcd-io's",
+    peerScheme: "http",
+    flags: () => [],
+    env: (dataDir) => ({ ETCD_DATA_DIR: dataDir }),
+    probes: [],
+  },
+  {
+    whose: "cozystack's",
+    peerScheme: "https",
+    flags: (dataDir, metricsUrl) => [
+      `--data-dir=${dataDir}`,
+      `--listen-metrics-urls=${metricsUrl}`,
       "--peer-auto-tls",
       "--auto-compaction-retention=5m",
       "--snapshot-count=10000",
       "--quota-backend-bytes=3865470566",
     ],
-    { ETCD_INITIAL_CLUSTER_TOKEN: "db-default" },
-    ["/readyz?serializable=false", "/readyz", "/livez"],
-  ],
+    env: () => ({ ETCD_INITIAL_CLUSTER_TOKEN: "db-default" }),
+    probes: ["/readyz?serializable=false", "/readyz", "/livez"],
+  },
 ];
 
-for (const [operator, more, variables, probes] of OPERATORS) {
-  test(`an image's program starts as ${operator} operator starts it, and its probes find it well`, async (t) => {
+for (const { whose, peerScheme, flags, env, probes } of OPERATORS) {
+  test(`a member starts as ${whose} operator starts it, and is well where that looks`, async (t) => {
     const dir = mkdtempSync(join(tmpdir(), "quorate-operators-"));
     t.after(() => rmSync(dir, { recursive: true, force: true }));
     const [client, peer, metrics] = await freePorts(3);
-    const flags = more(dir, metrics);
-    const peerUrl = `${flags.includes("--peer-auto-tls") ? "https" : "http"}://127.0.0.1:${peer}`;
+    const peerUrl = `${peerScheme}://127.0.0.1:${peer}`;
     const clientUrl = `http://127.0.0.1:${client}`;
+    const metricsUrl = `http://127.0.0.1:${metrics}`;
+    const dataDir = join(dir, "default.etcd");
     const member = new TestMember({
       name: "db-0",
       command: quorate.command,
@@ -503,26 +523,24 @@ for (const [operator, more, variables, probes] of OPERATORS) {
         `--listen-client-urls=${clientUrl}`,
         `--initial-advertise-peer-urls=${peerUrl}`,
         `--advertise-client-urls=${clientUrl}`,
-        ...flags,
+        ...flags(dataDir, metricsUrl),
       ],
       env: {
-        ETCD_DATA_DIR: join(dir, "default.etcd"),
-        ETCD_LISTEN_METRICS_URLS: `http://127.0.0.1:${metrics}`,
         ETCD_INITIAL_CLUSTER: `db-0=${peerUrl}`,
         ETCD_INITIAL_CLUSTER_STATE: "new",
-        ...variables,
+        ...env(dataDir),
       },
       clientUrl,
       peerUrl,
-      dataDir: join(dir, "default.etcd"),
+      dataDir,
       logFile: join(dir, "log"),
       identity: {},
     });
     t.after(() => member.kill());
     member.start();
-    for (const probe of probes)
-      await until(`${probe} is well`, async () => {
-        const url = `http://127.0.0.1:${metrics}${probe}`;
+    const urls = [`${clientUrl}/health`, ...probes.map((probe) => `${metricsUrl}${probe}`)];
+    for (const url of urls)
+      await until(`${url} is well`, async () => {
         const answer = await request(url).catch(() => undefined);
         await answer?.body.dump();
         return answer?.statusCode === 200;
