@@ -78,6 +78,7 @@ ${FILL}
 }
 fill "$@"
 ask() { ${BIN}/quoratectl "$@"; }
+here() { ETCDCTL_ENDPOINTS=${HERE} ask "$@"; }
 number() { sed -n 's/.*"'"$1"'":\\([0-9]*\\).*/\\1/p'; }
 end() { echo "$2" | tee ${LAST_WORDS}; exit "$1"; }
 tls=${MEMBER_TLS}
@@ -86,11 +87,11 @@ ${BIN}/quorate --name=test --data-dir=${DATA} \
   --cert-file=$tls/tls.crt --key-file=$tls/tls.key --trusted-ca-file=$tls/ca.crt --client-cert-auth &
 member=$!
 trap 'kill "$member"' EXIT
-until ask --endpoints=${HERE} endpoint hashkv >/dev/null 2>&1; do
+until here endpoint hashkv >/dev/null 2>&1; do
   kill -0 "$member" || end 1 "the member that was filled does not start"
   sleep 0.2
 done
-revision=$(ask --endpoints=${HERE} endpoint hashkv -w json | number hash_revision)
+revision=$(here endpoint hashkv -w json | number hash_revision)
 if ! theirs=$(ask endpoint hashkv --rev="$revision" -w json 2>&1); then
   case "$theirs" in
     *compacted*) end 0 "revision $revision is restored; the cluster has compacted it, so that nothing is compared" ;;
@@ -98,8 +99,8 @@ if ! theirs=$(ask endpoint hashkv --rev="$revision" -w json 2>&1); then
   esac
 fi
 compacted=$(echo "$theirs" | number compact_revision)
-[ "\${compacted:-0}" -le 0 ] || ask --endpoints=${HERE} compaction "$compacted" >/dev/null 2>&1 || true
-own=$(ask --endpoints=${HERE} endpoint hashkv --rev="$revision" -w json | number hash)
+[ "\${compacted:-0}" -le 0 ] || here compaction "$compacted" >/dev/null 2>&1 || true
+own=$(here endpoint hashkv --rev="$revision" -w json | number hash)
 hash=$(echo "$theirs" | number hash)
 [ "$own" = "$hash" ] || end 1 "at revision $revision the restored keys have hash $own, the cluster's $hash"
 end 0 "revision $revision is restored, with the cluster's hash $hash"`;
