@@ -17,9 +17,11 @@ import type { OperatorMetrics } from "./base/metrics.ts";
 import { podView } from "./cluster/observe.ts";
 import type { PodView } from "./cluster/observed.ts";
 import {
+  backupMount,
   clientVariables,
+  mirrorMounts,
   mirrorVariables,
-  oncePod,
+  podBeside,
   restoreTestPod,
   SET_MIRROR_FLAGS,
 } from "./cluster/pods-beside.ts";
@@ -46,36 +48,29 @@ const SAVE = `mkdir -p "$1"
 ls "$1" | grep '\\.db$' | sort -r | tail -n +$(($3 + 1)) | while read -r old; do rm -f "$1/$old"; done`;
 
 /** The pod of a continuous backup, or of a snapshot that is begun now. */
-function podOf(backup: QuorateBackup, cluster: KubeObject, nowMs: number): KubeObject {
+function podOf(backup: QuorateBackup, cluster: QuorateCluster, nowMs: number): KubeObject {
   const { claim, path, continuous, scheduled } = backup.spec!;
   const dir = `/backup/${path}`;
-  const shared = {
-    env: clientVariables(cluster),
-    claims: [{ name: "backup", claimName: claim, mountPath: "/backup" }],
-    annotations: {},
-    owner: backup,
-  };
+  const env = clientVariables(cluster);
   const name = `${backup.metadata.name}-backup`;
   if (continuous !== undefined) {
     const { baseInterval, retain, mirror } = continuous;
-    return oncePod(cluster as QuorateCluster, "backup", name, {
-      ...shared,
-      env: [...shared.env, ...mirrorVariables(mirror)],
-      mirror,
+    return podBeside(cluster, "backup", name, {
+      owner: backup,
+      env: [...env, ...mirrorVariables(mirror)],
+      mounts: [backupMount(claim), ...mirrorMounts(mirror)],
       command: ["/bin/sh", "-euc", RECORD, "record"],
       args: [dir, baseInterval, retain],
-      restartPolicy: "Always",
       ready: ["/bin/sh", "-c", `ls ${dir}/base-*.db`],
     });
   }
   const stamp = timeText(nowMs).replace(/[-:]/g, "");
-  return oncePod(cluster as QuorateCluster, "backup", name, {
-    ...shared,
-    mirror: undefined,
+  return podBeside(cluster, "backup", name, {
+    owner: backup,
+    env,
+    mounts: [backupMount(claim)],
     command: ["/bin/sh", "-euc", SAVE, "save"],
     args: [dir, stamp, String(scheduled!.keep)],
-    restartPolicy: "Never",
-    ready: undefined,
   });
 }
 
@@ -159,7 +154,7 @@ export class BackupReconciler {
 
   async #record(
     backup: QuorateBackup,
-    cluster: KubeObject,
+    cluster: QuorateCluster,
     pod: PodView | undefined,
   ): Promise<number> {
     const { kube, clock } = this.#deps;
@@ -172,7 +167,7 @@ export class BackupReconciler {
 
   async #save(
     backup: QuorateBackup,
-    cluster: KubeObject,
+    cluster: QuorateCluster,
     pod: PodView | undefined,
     nowMs: number,
   ): Promise<number> {

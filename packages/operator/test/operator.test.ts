@@ -20,6 +20,10 @@ import { restorePod } from "../src/cluster/pods-beside.ts";
 import { Cloud } from "./support/cloud.ts";
 import { MemoryKube } from "./support/memory-kube.ts";
 
+interface PodSpec {
+  readonly activeDeadlineSeconds?: number;
+}
+
 const KEY: Key = { namespace: "ns", name: "x" };
 
 class Fixture {
@@ -249,6 +253,7 @@ test("a restore test runs when there is a backup and it is due, and says what ca
     )!;
     return `${status} ${reason}: ${message}`;
   };
+  assert.equal((world.pod("x-test").spec as PodSpec).activeDeadlineSeconds, 21_600);
   const end = (phase: string, message: string): void => {
     const containerStatuses = [{ state: { terminated: { exitCode: 0, message } } }];
     world.kube.put({ ...world.pod("x-test"), status: { phase, containerStatuses } });

@@ -17,7 +17,7 @@ import {
   TLS,
   VOLUME,
 } from "./objects.ts";
-import type { ClaimView } from "./observed.ts";
+import type { ClaimView, Leaf } from "./observed.ts";
 
 /** Of the RESTORE annotation. */
 export type RestoreOrder = NonNullable<QuorateRestore["spec"]>["from"] & {
@@ -67,6 +67,8 @@ ${BIN}/quorateutl "$@"`;
 /** Where a pod that runs once says how it ended. */
 const LAST_WORDS = "/run/quorate/last-words";
 const MEMBER_TLS = "/etc/quorate/member-tls";
+/** A restore test that takes longer has failed. */
+const MAX_TEST_SECONDS = 6 * 3600;
 const HERE = "https://127.0.0.1:2379";
 
 /**
@@ -119,19 +121,18 @@ export function restoreTestPod(cluster: QuorateCluster, backup: QuorateBackup): 
   const { claim, path, continuous } = backup.spec!;
   const mirror = continuous?.mirror;
   const { name, uid = "" } = backup.metadata;
-  return oncePod(cluster, "restore-test", `${name}-test`, {
+  return podBeside(cluster, "restore-test", `${name}-test`, {
     command: ["/bin/sh", "-euc", TEST, "test"],
     args: fillArgs(path, "test", "http://127.0.0.1:2380", uid),
     env: [{ name: "POINT", value: "" }, ...clientVariables(cluster), ...mirrorVariables(mirror)],
-    mirror,
-    claims: [
-      { name: "data", claimName: undefined, mountPath: VOLUME },
-      { name: "backup", claimName: mirror === undefined ? claim : undefined, mountPath: "/backup" },
+    mounts: [
+      scratchMount("data", VOLUME),
+      mirror === undefined ? backupMount(claim) : scratchMount("backup", "/backup"),
+      tls(cluster, "member", "member-tls", MEMBER_TLS),
+      ...mirrorMounts(mirror),
     ],
-    annotations: {},
     owner: backup,
-    restartPolicy: "Never",
-    ready: undefined,
+    maxSeconds: MAX_TEST_SECONDS,
   });
 }
 
@@ -149,56 +150,86 @@ export function restorePod(
     ...fillArgs(order.path, name, peerUrl(cluster, name), order.id),
     ...(bumpRevision > 0 ? bump : []),
   ];
-  return oncePod(cluster, "restore", restorePodName(cluster.metadata.name), {
+  return podBeside(cluster, "restore", restorePodName(cluster.metadata.name), {
     command: ["/bin/sh", "-euc", FILL, "fill"],
     args,
     env: [
       { name: "POINT", value: at === undefined ? "" : `--at=${at}` },
       ...mirrorVariables(order.mirror),
     ],
-    mirror: order.mirror,
-    zone,
-    claims: [
-      { name: "data", claimName: name, mountPath: VOLUME },
-      { name: "backup", claimName: order.claim, mountPath: "/backup" },
+    mounts: [
+      claimMount("data", name, VOLUME),
+      backupMount(order.claim),
+      ...mirrorMounts(order.mirror),
     ],
     annotations: { [RESTORE_ID]: order.id },
     owner: cluster,
-    restartPolicy: "Never",
-    ready: undefined,
+    zone,
   });
+}
+
+/** A volume of a pod, and where it is mounted. */
+interface Mount {
+  readonly name: string;
+  readonly mountPath: string;
+  readonly volume: Readonly<
+    Partial<Record<"secret" | "persistentVolumeClaim" | "emptyDir", object>>
+  >;
+}
+
+const tls = (cluster: KubeObject, leaf: Leaf, name: string, mountPath: string): Mount => {
+  const secretName = leafName(cluster.metadata.name, leaf);
+  return { name, mountPath, volume: { secret: { secretName, defaultMode: 0o440 } } };
+};
+
+const claimMount = (name: string, claimName: string, mountPath: string): Mount => ({
+  name,
+  mountPath,
+  volume: { persistentVolumeClaim: { claimName } },
+});
+
+/** A directory that goes with the pod. */
+const scratchMount = (name: string, mountPath: string): Mount => ({
+  name,
+  mountPath,
+  volume: { emptyDir: {} },
+});
+
+/** The directory of a backup, in its claim. */
+export const backupMount = (claim: string): Mount => claimMount("backup", claim, "/backup");
+
+/** The secret of a mirror, if there is one. */
+export function mirrorMounts(mirror: MirrorSpec | undefined): Mount[] {
+  if (mirror === undefined) return [];
+  const volume = { secret: { secretName: mirror.secret, defaultMode: 0o440 } };
+  return [{ name: "mirror", mountPath: MIRROR_SECRET, volume }];
 }
 
 export interface PodOrder {
   readonly command: readonly string[];
   readonly args: readonly string[];
   readonly env: readonly { readonly name: string; readonly value: string }[];
-  readonly claims: readonly {
-    readonly name: string;
-    /** Undefined for a directory that goes with the pod. */
-    readonly claimName: string | undefined;
-    readonly mountPath: string;
-  }[];
-  /** Its secret is mounted. */
-  readonly mirror: MirrorSpec | undefined;
-  readonly zone?: string | undefined;
-  readonly annotations: Readonly<Record<string, string>>;
+  readonly mounts: readonly Mount[];
   readonly owner: KubeObject;
-  readonly restartPolicy: "Always" | "Never";
-  /** A command that succeeds once the pod does its work. */
-  readonly ready: readonly string[] | undefined;
+  readonly zone?: string | undefined;
+  readonly annotations?: Readonly<Record<string, string>>;
+  /** A command that succeeds once the pod does its work; such a pod runs always, others once. */
+  readonly ready?: readonly string[];
+  /** One that takes longer has failed. */
+  readonly maxSeconds?: number;
 }
 
 /** A pod beside the members, with the cluster's image and root's certificate. */
-export function oncePod(
+export function podBeside(
   cluster: QuorateCluster,
   role: "restore" | "restore-test" | "backup",
   name: string,
   order: PodOrder,
 ): KubeObject {
   const { spec, container } = podTemplate(cluster);
-  const { namespace, name: clusterName } = keyOf(cluster);
-  const { restartPolicy, owner, annotations, command, args, env, ready, mirror } = order;
+  const { namespace } = keyOf(cluster);
+  const { owner, annotations = {}, command, args, env, ready, maxSeconds, zone } = order;
+  const mounts = [...order.mounts, scratchMount("tmp", "/tmp"), tls(cluster, "root", "tls", TLS)];
   return {
     apiVersion: "v1",
     kind: "Pod",
@@ -210,8 +241,9 @@ export function oncePod(
       ownerReferences: [ownerOf(owner)],
     },
     spec: {
-      ...inZone(spec, order.zone),
-      restartPolicy,
+      ...inZone(spec, zone),
+      restartPolicy: ready === undefined ? "Never" : "Always",
+      ...(maxSeconds === undefined ? {} : { activeDeadlineSeconds: maxSeconds }),
       containers: [
         {
           name: role,
@@ -221,43 +253,15 @@ export function oncePod(
           env,
           securityContext: container.securityContext,
           terminationMessagePath: LAST_WORDS,
-          ...(ready === undefined
-            ? {}
-            : { readinessProbe: { exec: { command: ready }, periodSeconds: 2 } }),
-          volumeMounts: [
-            ...order.claims.map(({ name: volume, mountPath }) => ({ name: volume, mountPath })),
-            { name: "tmp", mountPath: "/tmp" },
-            { name: "tls", mountPath: TLS, readOnly: true },
-            ...(role === "restore-test"
-              ? [{ name: "member-tls", mountPath: MEMBER_TLS, readOnly: true }]
-              : []),
-            ...(mirror === undefined
-              ? []
-              : [{ name: "mirror", mountPath: MIRROR_SECRET, readOnly: true }]),
-          ],
+          ...(ready && { readinessProbe: { exec: { command: ready }, periodSeconds: 2 } }),
+          volumeMounts: mounts.map(({ name: volume, mountPath, volume: { secret } }) => ({
+            name: volume,
+            mountPath,
+            ...(secret && { readOnly: true }),
+          })),
         },
       ],
-      volumes: [
-        ...(mirror === undefined
-          ? []
-          : [{ name: "mirror", secret: { secretName: mirror.secret, defaultMode: 0o440 } }]),
-        ...order.claims.map(({ name: volume, claimName }) => ({
-          name: volume,
-          ...(claimName === undefined
-            ? { emptyDir: {} }
-            : { persistentVolumeClaim: { claimName } }),
-        })),
-        { name: "tmp", emptyDir: {} },
-        { name: "tls", secret: { secretName: leafName(clusterName, "root"), defaultMode: 0o440 } },
-        ...(role === "restore-test"
-          ? [
-              {
-                name: "member-tls",
-                secret: { secretName: leafName(clusterName, "member"), defaultMode: 0o440 },
-              },
-            ]
-          : []),
-      ],
+      volumes: mounts.map(({ name: volume, volume: source }) => ({ name: volume, ...source })),
     },
   };
 }
