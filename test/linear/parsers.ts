@@ -406,6 +406,7 @@ export const LEFT_OUT: Readonly<Record<string, string>> = {
   "packages/cli/": "the operator's own command line",
   "packages/sim/": "the simulator's own texts",
   "packages/bolt/": "the operator's own file",
+  "packages/backup/src/exchange.ts": "no text: files are replaced",
   "packages/backup/src/fetch.ts": "no text but names that format.ts parses",
   "packages/backup/node/s3-signature.ts": "requests that are made here",
   "packages/client/src/codec.ts": "a value, by JSON.parse or the program's own codec",
