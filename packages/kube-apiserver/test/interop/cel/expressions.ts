@@ -210,8 +210,10 @@ export function celCases(modules: string): CelCase[] | undefined {
   const plain = [...conformance(modules), ...libraries(modules)].filter(
     (expr) => !/google\.protobuf\.\w+\s*\{/.test(expr),
   );
-  return [
-    ...[...new Set(plain)].map((expr) => ({ expr })),
-    ...OVER_SELF.map((expr) => ({ expr, schema: SCHEMA, self: SELF })),
-  ];
+  return [...[...new Set(plain)].map((expr) => ({ expr })), ...ownCases()];
+}
+
+/** Our own expressions, over a schema with all types. */
+export function ownCases(): CelCase[] {
+  return OVER_SELF.map((expr) => ({ expr, schema: SCHEMA, self: SELF }));
 }
