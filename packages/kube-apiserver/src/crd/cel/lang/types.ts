@@ -179,7 +179,9 @@ export function sameType(a: Type, b: Type): boolean {
 
 /** What parameters stand for. A failed assignment leaves it as it was. */
 export class Substitutions {
-  #types = new Map<string, Type>();
+  readonly #types = new Map<string, Type>();
+  /** What the present attempt replaced, so that it can be undone. */
+  #replaced: (readonly [name: string, before: Type | undefined])[] = [];
   #count = 0;
 
   /** A parameter that no other type has. */
@@ -211,10 +213,18 @@ export class Substitutions {
   }
 
   #attempt(work: () => boolean): boolean {
-    const before = new Map(this.#types);
+    this.#replaced = [];
     if (work()) return true;
-    this.#types = before;
+    for (const [name, before] of this.#replaced.reverse()) {
+      if (before === undefined) this.#types.delete(name);
+      else this.#types.set(name, before);
+    }
     return false;
+  }
+
+  #set(name: string, type: Type): void {
+    this.#replaced.push([name, this.#types.get(name)]);
+    this.#types.set(name, type);
   }
 
   #assign(a: Type, b: Type): boolean {
@@ -241,13 +251,13 @@ export class Substitutions {
     const known = this.#types.get(param.name);
     if (known === undefined) {
       if (this.#refersTo(type, param)) return "free";
-      this.#types.set(param.name, type);
+      this.#set(param.name, type);
       return "valid";
     }
     if (sameType(type, known)) return "valid";
     if (!this.#assign(type, known)) return "invalid";
     const general = this.mostGeneral(type, known);
-    if (!this.#refersTo(general, param)) this.#types.set(param.name, general);
+    if (!this.#refersTo(general, param)) this.#set(param.name, general);
     return "valid";
   }
 
