@@ -1,4 +1,7 @@
-/** The start, stop and clean scripts, with a stand-in for the member. */
+/**
+ * The start, stop and clean scripts, with a stand-in for the member.
+ * @slow
+ */
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
 import {

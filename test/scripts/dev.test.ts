@@ -1,10 +1,14 @@
-/** `./dev`: the commands are there, mistakes are errors, and the exit code is the command's. */
+/**
+ * `./dev`: the commands are there, mistakes are errors, and the exit code is the command's.
+ * @slow
+ */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { type Command, commands, isGroup, isProgram, ROOT } from "../../scripts/dev/commands.ts";
+import { isSlow, TURNS, testFilesOf } from "../../scripts/dev/test-files.ts";
 
 /** All that can be run, by the words that lead there. */
 function* leavesOf(
@@ -121,6 +125,20 @@ test("completion names commands, and the options of a program", () => {
   assert.match(dev("--get-yargs-completions", "dev", "bench", "").stdout, /^hold$/m);
   assert.match(dev("--get-yargs-completions", "dev", "bench", "hold", "--").stdout, /^--leased$/m);
   assert.match(dev("completion").stdout, /--get-yargs-completions/);
+});
+
+test("the turns of slow test files hold each once; all others belong to every build", () => {
+  const { files: all, leftOut: none } = testFilesOf(ROOT, undefined);
+  assert.deepEqual(none, []);
+  const builds = Array.from({ length: TURNS }, (_, turn) => testFilesOf(ROOT, turn));
+  for (const { files, leftOut } of builds)
+    assert.deepEqual([...files, ...leftOut].sort(), [...all].sort());
+  const timesOf = (file: string) => builds.filter(({ files }) => files.includes(file)).length;
+  assert.equal(timesOf("test/scripts/dev.test.ts"), 1);
+  assert.equal(timesOf("test/docs/readme.test.ts"), TURNS);
+  assert.deepEqual(new Set(all.map(timesOf)), new Set([1, TURNS]));
+  assert.equal(isSlow("/**\n * A test.\n * @slow\n */\nimport"), true);
+  assert.equal(isSlow('/** A test. */\nimport "x";\n/**\n * @slow\n */'), false);
 });
 
 test("a run of tests takes several files and directories", () => {

@@ -48,11 +48,6 @@ const SUITES: readonly Suite[] = [
     packages: ["./test/integration/webhook"],
   },
   {
-    name: "cluster-api",
-    module: "sigs.k8s.io/cluster-api@v1.14.2",
-    packages: ["./core/webhooks", "./controllers/crdmigrator"],
-  },
-  {
     name: "controller-runtime",
     module: "sigs.k8s.io/controller-runtime@v0.24.0",
     packages: [
