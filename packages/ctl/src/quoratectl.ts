@@ -22,6 +22,7 @@ import { memberCommand } from "./commands/member.ts";
 import { moveLeaderCommand } from "./commands/move-leader.ts";
 import { optionsCommand } from "./commands/options.ts";
 import { putCommand } from "./commands/put.ts";
+import { recoverCommand } from "./commands/recover.ts";
 import { roleCommand } from "./commands/role.ts";
 import { snapshotCommand } from "./commands/snapshot.ts";
 import { topCommand } from "./commands/top.ts";
@@ -60,6 +61,7 @@ export const quoratectl: Program = {
         endpointCommand,
         memberCommand,
         moveLeaderCommand,
+        recoverCommand,
         snapshotCommand,
         topCommand,
       ],
