@@ -2,6 +2,7 @@
  * What calls cost at run time, by Kubernetes' tables (apiserver: pkg/cel/library/cost.go CallCost;
  * cel-go: interpreter/runtimecost.go, ext/lists.go, ext/sets.go).
  */
+import { fromUtf8 } from "@quorate/proto";
 import type { Overload } from "../lang/environment.ts";
 import { sizeOf } from "../lang/values.ts";
 
@@ -36,7 +37,7 @@ const found: Cost = (values) => matched(first(values), second(values));
 
 /** Of a whole value, with what is in it. */
 function wholeCost(value: unknown): number {
-  if (typeof value === "string") return Math.floor(new TextEncoder().encode(value).length * 0.1);
+  if (typeof value === "string") return Math.floor(fromUtf8(value).length * 0.1);
   if (value instanceof Uint8Array) return Math.floor(value.length * PER_CHARACTER);
   let cost = 0;
   if (Array.isArray(value)) for (const item of value) cost += wholeCost(item);

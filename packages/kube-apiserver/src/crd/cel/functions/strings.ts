@@ -1,5 +1,6 @@
 /** Functions of texts (cel-go: ext/strings.go, formatting.go; apiserver: pkg/cel/library/regex.go). */
 import { canonicalJson } from "@quorate/kube-storage";
+import { fromUtf8, toUtf8 } from "@quorate/proto";
 import type { Patterns } from "../../validation/patterns.ts";
 import { compilePattern } from "../base/pattern-cost.ts";
 import type { Environment } from "../lang/environment.ts";
@@ -210,7 +211,7 @@ function radixText(verb: string, value: unknown): string {
   const upper = (text: string) => (verb === "X" ? text.toUpperCase() : text);
   if (typeof value === "bigint") return upper(value.toString(RADIX[verb]));
   if (verb === "b" && typeof value === "boolean") return value ? "1" : "0";
-  const bytes = typeof value === "string" ? new TextEncoder().encode(value) : value;
+  const bytes = typeof value === "string" ? fromUtf8(value) : value;
   if (verb.toLowerCase() !== "x" || !(bytes instanceof Uint8Array))
     throw new EvaluationError("error during formatting: no such overload");
   return upper(Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join(""));
@@ -221,7 +222,7 @@ function shown(value: unknown): string {
   if (value instanceof Duration) return shownDuration(value);
   if (value instanceof Uint) return String(value.value);
   if (value instanceof TypeValue) return shownType(value.type);
-  if (value instanceof Uint8Array) return new TextDecoder().decode(value);
+  if (value instanceof Uint8Array) return toUtf8(value);
   if (typeof value === "number") return shownDouble(value);
   if (Array.isArray(value)) return `[${value.map(shown).join(", ")}]`;
   if (value instanceof Map) {

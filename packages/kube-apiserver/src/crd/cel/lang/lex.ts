@@ -1,4 +1,5 @@
 /** Words of CEL (cel-spec: doc/langdef.md, Syntax). One pass; regular expressions are sticky. */
+import { fromUtf8 } from "@quorate/proto";
 import { type Literal, SyntaxFault } from "./ast.ts";
 
 export interface Token {
@@ -166,7 +167,7 @@ class StringBuilder {
   }
 
   text(text: string): void {
-    if (this.#isBytes) this.#bytes.push(...new TextEncoder().encode(text));
+    if (this.#isBytes) this.#bytes.push(...fromUtf8(text));
     else this.#text += text;
   }
 

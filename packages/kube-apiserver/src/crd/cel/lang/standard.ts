@@ -1,5 +1,5 @@
 /** The standard functions of CEL (cel-spec: doc/langdef.md; cel-go: common/stdlib). */
-import { fromUtf8 } from "@quorate/proto";
+import { fromUtf8, toUtf8 } from "@quorate/proto";
 import type { Patterns } from "../../validation/patterns.ts";
 import { compilePattern } from "../base/pattern-cost.ts";
 import type { Environment } from "./environment.ts";
@@ -7,6 +7,7 @@ import { dateIn } from "./time-zones.ts";
 import {
   charCount,
   compare,
+  compareBytes,
   Duration,
   duration,
   EvaluationError,
@@ -184,11 +185,10 @@ function registerConversions(environment: Environment): void {
     })
     .function("bytes(string): bytes", (text: string) => fromUtf8(text))
     .function("string(bytes): string", (bytes: Uint8Array) => {
-      try {
-        return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
-      } catch {
-        throw new EvaluationError("invalid UTF-8 in bytes, cannot convert to string");
-      }
+      const text = toUtf8(bytes);
+      // What is no UTF-8 becomes another character.
+      if (compareBytes(fromUtf8(text), bytes) === 0) return text;
+      throw new EvaluationError("invalid UTF-8 in bytes, cannot convert to string");
     })
     .function("string(bool): string", String)
     .function("string(int): string", String)
