@@ -15,6 +15,9 @@ import {
 import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
+import { adoptMember } from "@quorate/backup";
+import { type Disk, DiskError, type DiskFile } from "@quorate/host";
+import { isLocked, levelKeyspaces, nodeClock, nodeDisk } from "@quorate/host/node";
 import {
   AlarmRequest_AlarmAction,
   AlarmType,
@@ -90,6 +93,32 @@ async function converted(command: "adopt" | "release", dir: string, ...flags: re
   const { code, stdout, stderr } = await ourTool("quorateutl", command, dir, ...flags);
   assert.equal(code, 0, stderr);
   return stdout;
+}
+
+/** A disk that takes so many bytes. */
+function fullAfter(freeBytes: number): Disk {
+  let left = freeBytes;
+  const bound = <T extends object>(target: T, name: keyof T): unknown => {
+    const value = target[name];
+    return typeof value === "function" ? value.bind(target) : value;
+  };
+  const limited = (file: DiskFile): DiskFile =>
+    new Proxy(file, {
+      get(target, name: keyof DiskFile) {
+        if (name !== "write") return bound(target, name);
+        return (chunks: readonly Uint8Array[], position: number) => {
+          for (const { length } of chunks) left -= length;
+          if (left < 0) throw new DiskError("NoSpace", target.path, "no space left on device");
+          target.write(chunks, position);
+        };
+      },
+    });
+  return new Proxy(nodeDisk, {
+    get(target, name: keyof Disk) {
+      if (name !== "open") return bound(target, name);
+      return (path: string, mode: "read" | "write" | "create") => limited(target.open(path, mode));
+    },
+  });
 }
 
 /** Ids and attributes of the members, and the cluster's id. */
@@ -253,9 +282,17 @@ test("what cannot be taken is refused with what to do, and changes nothing", {
     cpSync(dataDir, elsewhere, { recursive: true });
     await refused(dataDir, /taken exists: move it away/, `--data-dir=${elsewhere}`);
 
-    // A disk that is full in the middle: nothing is left of it, and the old files start.
-    const small = await ourTool("quorateutl", "adopt", dataDir, "--data-dir=/dev/full/x");
-    assert.equal(small.code, 1, small.stderr);
+    // A disk that becomes full: nothing is left of the new files, and the old ones start.
+    for (const freeBytes of [0, 1_000_000]) {
+      const made = join(cluster.dir, "full/member");
+      const adopting = adoptMember(
+        { memberDir: join(dataDir, "member"), walDir: join(dataDir, "member/wal") },
+        { memberDir: made, walDir: join(made, "wal") },
+        { disk: fullAfter(freeBytes), keyspaces: levelKeyspaces, clock: nodeClock, isLocked },
+      );
+      await assert.rejects(adopting, { name: "DiskError", code: "NoSpace" });
+      assert.ok(!existsSync(made));
+    }
     cluster.members[0].start();
     await cluster.waitReady();
   });

@@ -19,6 +19,7 @@ import { leaseCommand } from "./commands/lease.ts";
 import { lockCommand } from "./commands/lock.ts";
 import { makeMirrorCommand } from "./commands/make-mirror.ts";
 import { memberCommand } from "./commands/member.ts";
+import { migrateClusterCommand } from "./commands/migrate.ts";
 import { moveLeaderCommand } from "./commands/move-leader.ts";
 import { optionsCommand } from "./commands/options.ts";
 import { putCommand } from "./commands/put.ts";
@@ -60,6 +61,7 @@ export const quoratectl: Program = {
         downgradeCommand,
         endpointCommand,
         memberCommand,
+        migrateClusterCommand,
         moveLeaderCommand,
         recoverCommand,
         snapshotCommand,
