@@ -1,0 +1,86 @@
+/**
+ * The reference of the npm packages: a page each, with every export, its comment, and its declaration
+ * with the comments of its parts. TypeDoc does this elsewhere; it needs a compiler of its own beside
+ * TypeScript 7, whose programs have no interface for others yet.
+ */
+import { type Declared, publicApi } from "../release/api-report.ts";
+import { declarations, libraries } from "../release/library.ts";
+
+/** A page of the reference. */
+export interface ReferencePage {
+  readonly name: string;
+  /** Its file on the site. */
+  readonly target: string;
+  readonly text: string;
+  /** Exports without a comment. */
+  readonly undocumented: readonly string[];
+}
+
+const SECTIONS: readonly (readonly [kind: string, title: string])[] = [
+  ["function", "Functions"],
+  ["class", "Classes"],
+  ["interface", "Interfaces"],
+  ["type", "Types"],
+  ["const", "Values"],
+];
+/** Packages whose reference is on a page: those that a program imports. */
+const PAGES: ReadonlyMap<string, string> = new Map([
+  ["@quorate/client", "client"],
+  ["quorate", "quorate"],
+  ["@quorate/testing", "testing"],
+]);
+
+/** The pages, from the sources as they are. It compiles the declarations of all of them. */
+export function referencePages(): readonly ReferencePage[] {
+  const chosen = libraries.flatMap((library) => {
+    const page = PAGES.get(library.name);
+    const sources = library.entries["index"];
+    return page === undefined || sources === undefined
+      ? []
+      : [{ name: library.name, page, sources }];
+  });
+  const entries = Object.fromEntries(chosen.map(({ page, sources }) => [page, sources]));
+  const files = declarations({ entries });
+  return chosen.map(({ name, page }) => {
+    const isClients = (path: string): boolean => path.startsWith("types/packages/client/");
+    const { declared } = publicApi(
+      files,
+      `types/${page}.d.ts`,
+      page === "client" ? undefined : isClients,
+    );
+    const exported = declared.filter((one) => one.exported !== undefined);
+    return {
+      name,
+      target: `reference/api-${page}.md`,
+      text: pageOf(name, page === "client", declared),
+      undocumented: exported.filter(({ doc }) => doc === "").map((one) => one.name),
+    };
+  });
+}
+
+function pageOf(name: string, isClient: boolean, declared: readonly Declared[]): string {
+  const more = isClient
+    ? ""
+    : " What it exports of the client is on [the client's page](api-client.md).";
+  const parts = [`# Reference of ${name}`, `Every export, as its declaration says it.${more}`];
+  for (const [kind, title] of SECTIONS) {
+    const ofKind = declared.filter((one) => one.exported !== undefined && one.kind === kind);
+    if (ofKind.length > 0) parts.push(`## ${title}`, ...ofKind.map(entryOf));
+  }
+  const named = declared.filter((one) => one.exported === undefined);
+  if (named.length > 0)
+    parts.push(
+      "## Named by these",
+      "Types that a program meets and cannot import by name.",
+      ...named.map(entryOf),
+    );
+  return `${parts.join("\n\n")}\n`;
+}
+
+function entryOf({ exported, name, doc, commented }: Declared): string {
+  const title = `### ${exported ?? name}`;
+  // A comment is text: what looks like a tag of HTML is none.
+  const words = doc.replace(/</g, "&lt;").replace(/^@(\w+) /gm, "\n\n*$1* ");
+  const code = `\`\`\`ts\n${commented}\n\`\`\``;
+  return [title, words, code].filter((part) => part !== "").join("\n\n");
+}
