@@ -3,6 +3,7 @@
  * with the comments of its parts. TypeDoc does this elsewhere; it needs a compiler of its own beside
  * TypeScript 7, whose programs have no interface for others yet.
  */
+import { defined } from "@quorate/proto";
 import { type Declared, publicApi } from "../release/api-report.ts";
 import { declarations, libraries } from "../release/library.ts";
 
@@ -23,21 +24,23 @@ const SECTIONS: readonly (readonly [kind: string, title: string])[] = [
   ["type", "Types"],
   ["const", "Values"],
 ];
-/** Packages whose reference is on a page: those that a program imports. */
+/** The packages that a program imports, with the names of their pages. */
 const PAGES: ReadonlyMap<string, string> = new Map([
   ["@quorate/client", "client"],
   ["quorate", "quorate"],
   ["@quorate/testing", "testing"],
 ]);
 
+/** The pages' titles and links, for the sidebar. */
+export const REFERENCES: readonly { readonly text: string; readonly link: string }[] = [
+  ...PAGES,
+].map(([name, page]) => ({ text: titleOf(name), link: `/reference/api-${page}` }));
+
 /** The pages, from the sources as they are. It compiles the declarations of all of them. */
 export function referencePages(): readonly ReferencePage[] {
-  const chosen = libraries.flatMap((library) => {
-    const page = PAGES.get(library.name);
-    const sources = library.entries["index"];
-    return page === undefined || sources === undefined
-      ? []
-      : [{ name: library.name, page, sources }];
+  const chosen = [...PAGES].map(([name, page]) => {
+    const found = libraries.find((library) => library.name === name);
+    return { name, page, sources: defined(found?.entries["index"], name) };
   });
   const entries = Object.fromEntries(chosen.map(({ page, sources }) => [page, sources]));
   const files = declarations({ entries });
@@ -58,11 +61,15 @@ export function referencePages(): readonly ReferencePage[] {
   });
 }
 
+function titleOf(name: string): string {
+  return `Reference of ${name}`;
+}
+
 function pageOf(name: string, isClient: boolean, declared: readonly Declared[]): string {
   const more = isClient
     ? ""
     : " What it exports of the client is on [the client's page](api-client.md).";
-  const parts = [`# Reference of ${name}`, `Every export, as its declaration says it.${more}`];
+  const parts = [`# ${titleOf(name)}`, `Every export, as its declaration says it.${more}`];
   for (const [kind, title] of SECTIONS) {
     const ofKind = declared.filter((one) => one.exported !== undefined && one.kind === kind);
     if (ofKind.length > 0) parts.push(`## ${title}`, ...ofKind.map(entryOf));
@@ -79,8 +86,12 @@ function pageOf(name: string, isClient: boolean, declared: readonly Declared[]):
 
 function entryOf({ exported, name, doc, commented }: Declared): string {
   const title = `### ${exported ?? name}`;
-  // A comment is text: what looks like a tag of HTML is none.
-  const words = doc.replace(/</g, "&lt;").replace(/^@(\w+) /gm, "\n\n*$1* ");
+  // A comment is text: what looks like a tag of HTML is none. In code it is shown as it is.
+  const words = doc
+    .split(/(`[^`]*`)/)
+    .map((part, i) => (i % 2 === 1 ? part : part.replace(/</g, "&lt;")))
+    .join("")
+    .replace(/^@(\w+) /gm, "\n\n*$1* ");
   const code = `\`\`\`ts\n${commented}\n\`\`\``;
   return [title, words, code].filter((part) => part !== "").join("\n\n");
 }

@@ -15,6 +15,7 @@ import { GrpcCode } from "@quorate/proto";
 import { unlessAborted } from "./caller.ts";
 import { type ClientClock, type Link, LinkError } from "./link.ts";
 
+/** When an endpoint is left out while others serve, and for how long. */
 export interface CircuitOptions {
   /** Failures without a success between that open a circuit. */
   readonly failures: number;
