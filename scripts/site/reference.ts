@@ -1,7 +1,6 @@
 /**
- * The reference of the npm packages: a page each, with every export, its comment, and its declaration
- * with the comments of its parts. TypeDoc does this elsewhere; it needs a compiler of its own beside
- * TypeScript 7, whose programs have no interface for others yet.
+ * The reference of the npm packages: a page each, with every export, its comment, and its
+ * declaration with the comments of its parts.
  */
 import { defined } from "@quorate/proto";
 import { type Declared, publicApi } from "../release/api-report.ts";
