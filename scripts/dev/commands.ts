@@ -54,7 +54,7 @@ export type Command = Task | Program | Group;
 export const isGroup = (command: Command): command is Group => "commands" in command;
 export const isProgram = (command: Command): command is Program => "file" in command;
 
-const BUNDLE: Step = { args: ["test/support/bundle.ts"] };
+const BUNDLE: Step = { args: ["scripts/bundle-programs.ts"] };
 const BUNDLED = { QUORATE_TEST_BUNDLE: "1" };
 const GC = ["--expose-gc"];
 

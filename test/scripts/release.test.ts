@@ -77,7 +77,8 @@ test("a package that is imported when it is needed keeps its names", async () =>
 
 /** Parts of a release of which only the texts are real. */
 function partsOf(platform: (typeof platforms)[number]): Parts {
-  const bundle = { files: new Map(), sources: new Map(), imports: new Map(), packages: [] };
+  const none = new Map();
+  const bundle = { files: none, sources: none, imports: none, laterImports: none, packages: [] };
   const [node, native] = [bytes("node"), bytes("native")];
   const empty = { licences: [], manPages: new Map(), completions: new Map(), libatomic: undefined };
   return {

@@ -1,6 +1,6 @@
 /** Rejections that nobody handles, while a simulated world runs. */
 
-/** What a process that has ended still waited for ends as it may: its disk, store and loop say so. */
+/** What a process that has ended still waited for ends as it may; its errors say so. */
 const OF_ENDED = /dead|closed|stopped/;
 
 /** Calls `fail` for each while `run` goes on. */
