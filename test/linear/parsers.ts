@@ -412,6 +412,7 @@ export const LEFT_OUT: Readonly<Record<string, string>> = {
   "packages/store/src/etcd-file/": "a file of the operator or of a member; fields by JSON.parse",
   "packages/store/src/membership/membership.ts": "a record of the store, by JSON.parse",
   "packages/store/src/store.ts": "the version of the cluster, which was checked",
+  "packages/backup/src/exchange.ts": "names in the operator's own directory",
   "packages/host/node/memory/": "paths and keys of the process's own",
   "packages/member/src/identity/passwords.ts": "a stored hash, by one pattern from its start",
   "packages/embed/": "the options of the program that embeds a member",
