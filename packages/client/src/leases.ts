@@ -28,6 +28,7 @@ import { Wait } from "./wait.ts";
 
 const TIME_CALL = { keys: FLAG, ...CALL_SHAPE };
 
+/** Calls about leases: `client.leases`. */
 export class Leases {
   readonly #caller: Caller;
 

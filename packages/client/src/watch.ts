@@ -53,6 +53,7 @@ export const WATCH_SHAPE: Shape<WatchOptions> = {
   onBreak: CALLBACK,
 };
 
+/** The changes of a range, also over a change of the member: iterate over it, or over changes(). */
 export class Watch implements AsyncIterable<WatchResponse>, AsyncDisposable {
   readonly #caller: Caller;
   readonly #request: WatchCreateRequest;
