@@ -3,8 +3,8 @@
  * users, leases and alarms stay, so that the member goes on in its cluster under its own id.
  *
  *     etcd                     ours                     adopting                releasing
- *     member/wal/              member/wal/              copied                  copied, with a mark
- *                                                                               at the applied index
+ *     member/wal/              member/wal/              copied                  copied; a mark at
+ *                                                                               the applied index
  *     member/snap/db           member/store/db/         imported                exported
  *     member/snap/*.snap       member/snap/*.snap       none                    one for the mark
  *
@@ -113,8 +113,8 @@ export async function adoptMember(
 /**
  * Makes the files of a member of etcd from those of a stopped member of ours.
  * @param target as for `adoptMember`
- * @throws EtcdMemberError, WalDamageError, WalError, StoreDamageError, DiskError ("Locked" while the
- * member runs)
+ * @throws EtcdMemberError, WalDamageError, WalError, StoreDamageError, DiskError ("Locked" while
+ * the member runs)
  */
 export async function releaseMember(
   source: MemberFiles,
@@ -317,7 +317,7 @@ function copyFile(from: string, to: string, disk: Disk): void {
   }
 }
 
-/** @returns the data of its .snap file: the membership, which etcd 3.5 believes before all others */
+/** @returns the data of its .snap file: the membership, which etcd 3.5 believes before others */
 async function writeDatabase(
   store: Store,
   path: string,

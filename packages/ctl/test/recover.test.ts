@@ -1,7 +1,7 @@
 /** Whose data a cluster with a lost quorum goes on with, and when it may not. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type Verdict, verdictOf, type Witness } from "../src/recover/verdict.ts";
+import { type Recovery, verdictOf, type Witness } from "../src/recover/verdict.ts";
 
 const members = ["a", "b", "c", "d", "e"].map((name, i) => ({
   ID: BigInt(i + 1),
@@ -26,7 +26,7 @@ function witness(name: string, term: number, index: number, more: Partial<Witnes
 }
 
 const decided = (left: readonly Witness[], lost: readonly string[], chosen = ""): string => {
-  const verdict: Verdict | string = verdictOf(left, lost, chosen);
+  const verdict: Recovery | string = verdictOf(left, lost, chosen);
   return typeof verdict === "string" ? verdict : verdict.survivor.place;
 };
 
@@ -36,7 +36,7 @@ test("the survivor has the highest term and index", () => {
   const [a, b] = [witness("a", 2, 100), witness("b", 3, 120)];
   assert.equal(decided([a, b], lost), "/data/b");
   assert.deepEqual(
-    (verdictOf([a, b], lost, "") as Verdict).others.map(({ name }) => name),
+    (verdictOf([a, b], lost, "") as Recovery).others.map(({ name }) => name),
     ["a", "c", "d", "e"],
   );
   // By id too, as "member list" prints it.

@@ -9,7 +9,7 @@ import { accessOf, endpointsOf } from "../connect/globals.ts";
 import { reportingErrors } from "../files/data-dir.ts";
 import { prober } from "../observe/prober.ts";
 import { dataDirectoryOf, makeAlone, witnessIn } from "../recover/data-dir.ts";
-import { nameOf, type Verdict, verdictOf, type Witness } from "../recover/verdict.ts";
+import { nameOf, type Recovery, verdictOf, type Witness } from "../recover/verdict.ts";
 
 /** The running members that respond. */
 async function reached(invocation: Invocation): Promise<Witness[]> {
@@ -62,7 +62,7 @@ function show({ io }: Invocation, left: readonly Witness[]): void {
   io.stdout(drawTable({ header, rows }));
 }
 
-function explain({ io }: Invocation, { survivor, others }: Verdict): string {
+function explain({ io }: Invocation, { survivor, others }: Recovery): string {
   const { members, id, index, revision } = survivor;
   const name = nameOf(members, id);
   const gone = others.map(({ ID }) => nameOf(members, ID)).join(", ");
@@ -86,9 +86,10 @@ async function run(invocation: Invocation): Promise<void> {
   const name = explain(invocation, verdict);
   const survivor = directories.find(({ dataDir }) => dataDir === verdict.survivor.place);
   if (survivor === undefined) {
+    const lost = verdict.others.map(({ ID }) => `--lost=${nameOf(verdict.others, ID)}`);
     io.stdout(
       `What to do: stop all members for good, and on the host of ${name} run\n` +
-        `  quoratectl recover --auto --data-dir=DATA-DIR ${verdict.others.map((one) => `--lost=${nameOf(verdict.others, one.ID)}`).join(" ")}\n`,
+        `  quoratectl recover --auto --data-dir=DATA-DIR ${lost.join(" ")}\n`,
     );
     return;
   }

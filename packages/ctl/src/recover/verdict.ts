@@ -28,7 +28,7 @@ export interface Witness {
   readonly members: readonly Pick<Member, "ID" | "name" | "isLearner">[];
 }
 
-export interface Verdict {
+export interface Recovery {
   readonly survivor: Witness;
   /** Members that leave the cluster. */
   readonly others: Witness["members"];
@@ -46,13 +46,16 @@ export function verdictOf(
   left: readonly Witness[],
   lost: readonly string[],
   chosen: string,
-): Verdict | string {
+): Recovery | string {
   const [first] = left;
   if (first === undefined)
     return "no member is left: restore a backup (quorateutl backup restore, snapshot restore)";
   const stranger = left.find(({ clusterId }) => clusterId !== first.clusterId);
   if (stranger !== undefined)
-    return `${stranger.place} is of the cluster ${idToHex(stranger.clusterId)}, and ${first.place} of ${idToHex(first.clusterId)}: give those of one cluster`;
+    return (
+      `${stranger.place} is of the cluster ${idToHex(stranger.clusterId)}, and ${first.place} ` +
+      `of ${idToHex(first.clusterId)}: give those of one cluster`
+    );
   const twin = left.find(({ id }, i) => left.findIndex((one) => one.id === id) < i);
   if (twin !== undefined)
     return `two of those given are of the member ${idToHex(twin.id)}: leave the copy out`;
@@ -83,12 +86,17 @@ export function verdictOf(
   );
   if (away.length > 0) {
     const names = away.map(({ ID }) => nameOf(members, ID));
-    return `${names.join(", ")} may have more than those given, and may still serve clients: give the data of ${names.length === 1 ? "it" : "them"}, or, if these are gone for good, add ${names.map((name) => `--lost ${name}`).join(" ")}`;
+    const flags = names.map((name) => `--lost ${name}`).join(" ");
+    return (
+      `${names.join(", ")} may have more than those given, and may still serve clients: give the ` +
+      `data of ${names.length === 1 ? "it" : "them"}, or, if these are gone for good, add ${flags}`
+    );
   }
   const survivor = chosen === "" ? survivorOf(left) : left.find(({ id }) => is(id, chosen));
   if (survivor === undefined) {
     return chosen === ""
-      ? "one member has the highest term and another the highest index: see what each has (quorateutl dump-logs), and choose with --survivor"
+      ? "one member has the highest term and another the highest index: see what each has " +
+          "(quorateutl dump-logs), and choose with --survivor"
       : `${chosen} is not among those given`;
   }
   return { survivor, others: members.filter(({ ID }) => ID !== survivor.id) };
