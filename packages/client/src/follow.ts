@@ -17,7 +17,8 @@ import { mayResume, REOPEN } from "./resume.ts";
 import { Wait } from "./wait.ts";
 import { WATCH_SHAPE, Watch, type WatchOptions } from "./watch.ts";
 
-export interface FollowOptions extends Omit<WatchOptions, "revision" | "progressNotify"> {
+export interface FollowOptions
+  extends Omit<WatchOptions, "revision" | "progressNotify" | "only" | "onCreated"> {
   /** Whether to begin with what the range holds; default true. */
   readonly snapshot?: boolean;
   /**
@@ -44,7 +45,13 @@ export class TooManyKeysError extends CodedError<"TooManyKeys"> {
 
 const MAX_KEYS = 100_000;
 
-const { revision: _revision, progressNotify: _progressNotify, ...WATCHED } = WATCH_SHAPE;
+const {
+  revision: _revision,
+  progressNotify: _progressNotify,
+  only: _only,
+  onCreated: _onCreated,
+  ...WATCHED
+} = WATCH_SHAPE;
 
 const FOLLOW_SHAPE: Shape<FollowOptions> = {
   ...WATCHED,
