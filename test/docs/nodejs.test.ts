@@ -59,9 +59,12 @@ const manifest = await install(whole);
 const clientManifest = await install(clientAlone);
 await install(testing);
 
-/** The programs of a package's page, each with what it prints. */
-function programsOf(library: Library): { program: string; output: string }[] {
-  const page = readFileSync(join(root, library.page), "utf8");
+/** A page whose programs use the client's package besides its own page. */
+const MIGRATION = "docs/guide/migration-from-etcd3.md";
+
+/** The programs of a page, each with what it prints. */
+function programsOf({ page: path }: Pick<Library, "page">): { program: string; output: string }[] {
+  const page = readFileSync(join(root, path), "utf8");
   const blocks = /```js run\n([\s\S]*?)```\n\n```text output\n([\s\S]*?)```/g;
   return [...page.matchAll(blocks)].map(([, program = "", output = ""]) => ({ program, output }));
 }
@@ -87,6 +90,7 @@ test("the pages have programs", () => {
   assert.equal(programsOf(whole).length, 2);
   assert.equal(programsOf(testing).length, 2);
   assert.ok(programsOf(clientAlone).length > 2);
+  assert.equal(programsOf({ page: MIGRATION }).length, 2);
 });
 
 for (const library of [whole, testing])
@@ -119,11 +123,14 @@ async function forNode(program: string, version: string): Promise<string> {
   return (await transform(program, { format: "esm", target: "node20" })).code;
 }
 
+const clientPrograms = [clientAlone.page, MIGRATION].flatMap((page) =>
+  programsOf({ page }).map((one, index) => ({ ...one, name: `program ${index + 1} of ${page}` })),
+);
 for (const [version, path] of await nodes()) {
-  for (const [index, { program, output }] of programsOf(clientAlone).entries()) {
-    test(`program ${index + 1} of ${clientAlone.page} prints what the page shows on Node ${version}`, async () => {
+  for (const { name, program, output } of clientPrograms) {
+    test(`${name} prints what the page shows on Node ${version}`, async () => {
       await using member = await startMember();
-      const file = join(project, `client-${index}-${version}.js`);
+      const file = join(project, `${name.replaceAll(/\W/g, "-")}-${version}.js`);
       writeFileSync(file, await forNode(program, version));
       const env = { ...process.env, NODE_OPTIONS: "", ENDPOINT: member.endpoints[0] };
       const { stdout, stderr } = await run(path, [file], { timeout: 120_000, env });
@@ -141,25 +148,29 @@ test("the client's package depends on nothing, and takes less than a megabyte", 
   assert.ok(bytes > 100_000 && bytes < 1_000_000, `${bytes}`);
 });
 
-test("the client's interface is the one that was reviewed: packages/client/api.txt", () => {
-  const home = join(project, "node_modules", clientAlone.name);
-  const paths = readdirSync(join(home, "types"), { recursive: true, encoding: "utf8" });
-  const declarations = paths.filter((path) => path.endsWith(".d.ts"));
-  const files = new Map(
-    declarations.map((path) => [`types/${path}`, readFileSync(join(home, "types", path), "utf8")]),
-  );
-  const report = apiReport(files, "types/index.d.ts");
-  const reviewed = join(root, "packages/client/api.txt");
-  // UPDATE_API=1 writes it: review the difference, and say in CHANGELOG.md what it breaks.
-  if (process.env["UPDATE_API"] === "1") writeFileSync(reviewed, report);
-  assert.equal(report, readFileSync(reviewed, "utf8"));
-  assert.match(report, /^export \{\n[^}]*\n {2}connect,\n/);
-  assert.match(
-    report,
-    /^interface WatchResponse \{/m,
-    "what an exported declaration names is there",
-  );
-});
+for (const [entry, reviewedIn] of [
+  ["index", "packages/client/api.txt"],
+  ["etcd3", "packages/client/etcd3/api.txt"],
+])
+  test(`the client's interface is the one that was reviewed: ${reviewedIn}`, () => {
+    const home = join(project, "node_modules", clientAlone.name);
+    const paths = readdirSync(join(home, "types"), { recursive: true, encoding: "utf8" });
+    const declarations = paths.filter((path) => path.endsWith(".d.ts"));
+    const files = new Map(
+      declarations.map((path) => [
+        `types/${path}`,
+        readFileSync(join(home, "types", path), "utf8"),
+      ]),
+    );
+    const report = apiReport(files, `types/${entry}.d.ts`);
+    const reviewed = join(root, reviewedIn);
+    // UPDATE_API=1 writes it: review the difference, and say in CHANGELOG.md what it breaks.
+    if (process.env["UPDATE_API"] === "1") writeFileSync(reviewed, report);
+    assert.equal(report, readFileSync(reviewed, "utf8"));
+    assert.match(report, /^export \{\n[^}]*\n {2}(?:connect|Etcd3),\n/);
+    // What an exported declaration names is there.
+    assert.match(report, /^interface I?WatchResponse \{/m);
+  });
 
 test("the client's versions have a page, which begins with the present one", () => {
   const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));

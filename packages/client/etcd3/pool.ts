@@ -9,7 +9,6 @@ import {
   KVService,
   LeaseService,
   MaintenanceService,
-  type MethodDescriptor,
   type ServiceDescriptor,
   WatchService,
 } from "@quorate/proto";
@@ -29,16 +28,17 @@ import {
 } from "./options.ts";
 import { type Message, shapeOf } from "./shape.ts";
 
-export const SERVICES = {
+/** The services of etcd3, by its names. */
+export type ServiceName = "KV" | "Watch" | "Lease" | "Cluster" | "Maintenance" | "Auth";
+
+export const SERVICES: Readonly<Record<ServiceName, ServiceDescriptor>> = {
   KV: KVService,
   Watch: WatchService,
   Lease: LeaseService,
   Cluster: ClusterService,
   Maintenance: MaintenanceService,
   Auth: AuthService,
-} as const satisfies Readonly<Record<string, ServiceDescriptor>>;
-
-export type ServiceName = keyof typeof SERVICES;
+};
 
 /** A stream of responses. */
 export interface IResponseStream<T> {
@@ -118,8 +118,7 @@ class Duplex extends EventEmitter implements IDuplexStream<Message, Message> {
 
 /** A method by its name in the services of etcd3, such as "leaseGrant". */
 function methodOf(service: ServiceName, name: string): StreamMethod<Message, Message> {
-  const methods: Readonly<Record<string, MethodDescriptor>> = SERVICES[service].methods;
-  const found = methods[name.slice(0, 1).toUpperCase() + name.slice(1)];
+  const found = SERVICES[service].methods[name.slice(0, 1).toUpperCase() + name.slice(1)];
   if (found === undefined) throw new ClientRuntimeError(`${service} has no method ${name}`);
   const { requestType, responseType } = found;
   return {
