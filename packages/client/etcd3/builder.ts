@@ -3,7 +3,7 @@
  *
  *   await client.get("color").string();
  *   await client.put("color").value("red").lease(lease);
- *   await client.if("color", "Value", "==", "red").then(client.put("color").value("blue")).commit();
+ *   await client.if("color", "Value", "==", "red").then(client.delete().key("color")).commit();
  *
  * As in npm's etcd3. They reject with the errors of errors.ts.
  */

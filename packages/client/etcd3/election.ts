@@ -5,10 +5,10 @@
 import type { Buffer } from "node:buffer";
 import { EventEmitter } from "node:events";
 import { ClientError } from "../src/errors.ts";
+import type { ComparatorBuilder, MultiRangeBuilder, PutBuilder } from "./builder.ts";
 import { castGrpcError, NotCampaigningError } from "./errors.ts";
 import type { Lease } from "./lease.ts";
 import type { IKeyValue } from "./messages.ts";
-import type { Namespace } from "./namespace.ts";
 import { toBuffer } from "./range.ts";
 
 type Encoding = "utf8" | "utf-8" | "hex" | "base64" | "base64url" | "latin1" | "ascii" | "binary";
@@ -20,6 +20,18 @@ function textOf(
   return encoding === "buffer" ? kv?.value : kv?.value.toString(encoding);
 }
 
+/** What an election needs of a namespace. */
+export interface ElectionKeys {
+  readonly prefix: Buffer;
+  getAll(): MultiRangeBuilder;
+  put(key: string): PutBuilder;
+  if(key: string, column: "Create", comparison: "==", revision: string): ComparatorBuilder;
+  lease(ttlSeconds: number): Lease;
+  namespace(prefix: string): ElectionKeys;
+  changed(revision: number, signal: AbortSignal): Promise<void>;
+  deleted(key: Buffer, revision: number, signal: AbortSignal): Promise<void>;
+}
+
 interface ObserverEvents {
   /** Another leader, or another value of the same one; undefined for none. */
   change: [value: string | undefined];
@@ -28,14 +40,14 @@ interface ObserverEvents {
 
 /** Follows who leads, until cancel(). */
 export class ElectionObserver extends EventEmitter<ObserverEvents> {
-  readonly #namespace: Namespace;
+  readonly #namespace: ElectionKeys;
   readonly #stop = new AbortController();
   readonly #ended: Promise<void>;
   #leader: IKeyValue | undefined;
   #isKnown = false;
 
   /** Made by Election.observe(). */
-  constructor(namespace: Namespace) {
+  constructor(namespace: ElectionKeys) {
     super();
     this.#namespace = namespace;
     this.#ended = this.#run().catch((error: Error) => {
@@ -82,7 +94,7 @@ export class ElectionObserver extends EventEmitter<ObserverEvents> {
 }
 
 /** The get of the oldest candidate, who leads. */
-function first(namespace: Namespace): ReturnType<Namespace["getAll"]> {
+function first(namespace: ElectionKeys): MultiRangeBuilder {
   return namespace.getAll().sort("Create", "Ascend").limit(1);
 }
 
@@ -96,7 +108,7 @@ interface CampaignEvents {
 
 /** A candidate: it waits until those before it are gone, and leads until it resigns. */
 export class Campaign extends EventEmitter<CampaignEvents> {
-  readonly #namespace: Namespace;
+  readonly #namespace: ElectionKeys;
   readonly #lease: Lease;
   readonly #stop = new AbortController();
   /** The create revision of its key, once that is there. */
@@ -104,7 +116,7 @@ export class Campaign extends EventEmitter<CampaignEvents> {
   #value: Buffer;
 
   /** Made by Election.campaign(). */
-  constructor(namespace: Namespace, value: string | Buffer, ttl: number) {
+  constructor(namespace: ElectionKeys, value: string | Buffer, ttl: number) {
     super();
     this.#namespace = namespace;
     this.#value = toBuffer(value);
@@ -122,7 +134,7 @@ export class Campaign extends EventEmitter<CampaignEvents> {
     });
   }
 
-  /** Gives it another value. Rejects with NotCampaigningError if it has resigned or its key is gone. */
+  /** Gives it another value. Rejects with NotCampaigningError if it resigned or its key is gone. */
   async proclaim(value: string | Buffer): Promise<void> {
     if (this.#stop.signal.aborted) throw new NotCampaigningError();
     const bytes = toBuffer(value);
@@ -191,10 +203,10 @@ export class Election {
   /** Where the keys of all elections are. */
   static readonly prefix = "election";
   readonly name: string;
-  readonly #namespace: Namespace;
+  readonly #namespace: ElectionKeys;
   readonly #ttlSeconds: number;
 
-  constructor(parent: Namespace, name: string, ttlSeconds = 60) {
+  constructor(parent: ElectionKeys, name: string, ttlSeconds = 60) {
     this.name = name;
     this.#namespace = parent.namespace(`${Election.prefix}/${name}/`);
     this.#ttlSeconds = ttlSeconds;

@@ -11,8 +11,8 @@ import { KVClient } from "./services.ts";
 const DEFAULT_TTL_SECONDS = 30;
 
 /**
- * A lock that is taken at once or not at all, with the key of npm's etcd3, so that both exclude each
- * other. Those who may wait use lockNamed(), whose lock programs in Go see too.
+ * A lock that is taken at once or not at all, with the key of npm's etcd3, so that both exclude
+ * each other. Those who may wait use lockNamed(), whose lock programs in Go see too.
  */
 export class Lock {
   readonly #pool: ConnectionPool;

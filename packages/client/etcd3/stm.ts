@@ -1,4 +1,4 @@
-/** Functions as transactions, in the shape of npm's etcd3. client.transaction() is the shorter way. */
+/** Functions as transactions, as npm's etcd3 has them. Our own is client.transaction(). */
 import type { Buffer } from "node:buffer";
 import { DeleteBuilder, PutBuilder, SingleRangeBuilder } from "./builder.ts";
 import { ClientRuntimeError, STMConflictError } from "./errors.ts";

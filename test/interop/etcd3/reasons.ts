@@ -1,4 +1,4 @@
-/** Why a test of npm's etcd3 does not end the same way everywhere: part of its name, and the reason. */
+/** Why a test of npm's etcd3 ends in different ways: part of its name, and the reason. */
 export const REASONS: readonly (readonly [test: string, reason: string])[] = [
   [
     "rejects hitting invalid hosts",
