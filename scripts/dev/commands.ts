@@ -159,6 +159,7 @@ const bench: Group = {
     security: program("bench/security.ts", "the cost of users, roles and the audit log"),
     logins: program("bench/logins.ts", "how much logins delay puts"),
     gateway: program("bench/gateway.ts", "the JSON gateways", { isBundled: true }),
+    clients: program("bench/clients.ts", "our client beside npm's etcd3, and their transports"),
     watch: program("bench/watch.ts", "many watchers on one member"),
     http: program("bench/http.ts", "puts and gets over HTTP/1.1"),
     "http-engine": program("bench/http-engine.ts", "HTTP/1.1 without work"),
