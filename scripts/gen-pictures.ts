@@ -33,6 +33,7 @@ const words: Readonly<Record<string, readonly string[]>> = {
   services: ["etcd's v3 services,", "locks, elections"],
   "http-kv": ["plain keys", "by curl"],
   v2: ["etcd's", "v2 API"],
+  console: ["a page to", "look at"],
   server: ["configuration,", "assembly, endpoints"],
   client: ["the TypeScript client"],
   ctl: ["quoratectl and", "quorateutl"],

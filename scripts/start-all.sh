@@ -3,4 +3,5 @@
 # missing first.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/install.sh"
+quorate_bundle "$@"
 exec node scripts/cluster.ts start "$@"

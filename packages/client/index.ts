@@ -13,7 +13,12 @@ export type {
   WatchResponse,
 } from "@quorate/proto";
 export { fromUtf8, toUtf8 } from "@quorate/proto";
-export { type ClientOptions, connect, type TlsOptions } from "./node/connect.ts";
+export {
+  type ClientOptions,
+  connect,
+  type DiscoveryOptions,
+  type TlsOptions,
+} from "./node/connect.ts";
 export { WorkQueue, workQueue } from "./node/work-queue.ts";
 export type { Auth } from "./src/auth.ts";
 export { Barrier } from "./src/barrier.ts";
@@ -37,6 +42,7 @@ export {
   type ValueCodec,
 } from "./src/codec.ts";
 export { addTo, NotACountError } from "./src/counter.ts";
+export type { LookupSrv } from "./src/discovery.ts";
 export {
   campaign,
   electedLeader,
@@ -46,6 +52,7 @@ export {
   observeElection,
 } from "./src/election.ts";
 export { type Endpoint, parseEndpoint } from "./src/endpoint.ts";
+export type { CircuitOptions } from "./src/endpoints.ts";
 export { ClientError, type ErrorCode, type FailedCall } from "./src/errors.ts";
 export { type Followed, type FollowOptions, follow, TooManyKeysError } from "./src/follow.ts";
 export {

@@ -2,6 +2,5 @@
  * The command lines: quoratectl talks to a running cluster, quorateutl works on the files of a
  * stopped member.
  */
-export { discoverEndpoints, type LookupSrv } from "./src/connect/discovery.ts";
 export { quoratectl } from "./src/quoratectl.ts";
 export { quorateutl } from "./src/quorateutl.ts";

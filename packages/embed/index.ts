@@ -7,6 +7,7 @@ export { type Logger, silentLogger } from "@quorate/host";
 export { ConfigError } from "@quorate/member";
 export type { ConfigFile } from "@quorate/server";
 export {
+  type HeldLoop,
   type LeaderChange,
   type LocalClientOptions,
   type MemberEvents,

@@ -10,6 +10,7 @@ export { type ClientLimits, DEFAULT_CLIENT_LIMITS } from "./src/client/client-li
 export type { ClientConnectionOwner } from "./src/client/client-state.ts";
 export { DeadlineQueue } from "./src/deadlines.ts";
 export { Gateway } from "./src/gateway/gateway.ts";
+export { errorResponse } from "./src/gateway/responses.ts";
 export type { GatewayCounters, GatewayDeps, GatewayLimits } from "./src/gateway/settings.ts";
 export type { Compressor } from "./src/grpc/compression.ts";
 export { Inflater } from "./src/grpc/compression.ts";

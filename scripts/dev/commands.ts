@@ -7,6 +7,7 @@ import { join } from "node:path";
 import type { Options } from "yargs";
 import { contributed } from "../contributed.ts";
 import { refuse } from "./command-line.ts";
+import { TURNS, testFilesOf, turnOfBuild } from "./test-files.ts";
 
 export const ROOT = join(import.meta.dirname, "../..");
 
@@ -53,7 +54,7 @@ export type Command = Task | Program | Group;
 export const isGroup = (command: Command): command is Group => "commands" in command;
 export const isProgram = (command: Command): command is Program => "file" in command;
 
-const BUNDLE: Step = { args: ["test/support/bundle.ts"] };
+const BUNDLE: Step = { args: ["scripts/bundle-programs.ts"] };
 const BUNDLED = { QUORATE_TEST_BUNDLE: "1" };
 const GC = ["--expose-gc"];
 
@@ -107,7 +108,13 @@ function testSteps(values: Values): readonly Step[] {
   const name = values["name"] as string | undefined;
   const pattern = name === undefined ? [] : [`--test-name-pattern=${name}`];
   if (words.length > 0) return [step("--test", ...watch, ...pattern, ...words.flatMap(testFiles))];
-  const concurrency = values["concurrency"] ?? process.env["QUORATE_TEST_CONCURRENCY"] ?? 3;
+  const { files, leftOut } = testFilesOf(ROOT, values["all"] === true ? undefined : turnOfBuild());
+  if (leftOut.length > 0)
+    console.error(
+      `1 of ${TURNS} slow test files belongs to this commit's build: ` +
+        `./dev test --all runs the other ${leftOut.length} too`,
+    );
+  const concurrency = values["concurrency"] ?? process.env["QUORATE_TEST_CONCURRENCY"] ?? 4;
   return [
     BUNDLE,
     {
@@ -119,8 +126,7 @@ function testSteps(values: Values): readonly Step[] {
         ...pattern,
         `--test-concurrency=${concurrency}`,
         "--test-timeout=600000",
-        "packages/*/test/**/*.test.ts",
-        "test/**/*.test.ts",
+        ...files,
       ],
       env: { ...BUNDLED, NODE_COMPILE_CACHE: join(ROOT, "node_modules/.cache/quorate-tests") },
     },
@@ -184,9 +190,14 @@ const own: Group = {
       options: {
         watch: { type: "boolean", default: false, describe: "run again when a file changes" },
         name: { type: "string", describe: "only tests whose name matches this expression" },
+        all: {
+          type: "boolean",
+          default: false,
+          describe: "slow files too whose turn is another build's",
+        },
         concurrency: {
           type: "number",
-          describe: "test files at a time, of all tests ($QUORATE_TEST_CONCURRENCY, else 3)",
+          describe: "test files at a time, of all tests ($QUORATE_TEST_CONCURRENCY, else 4)",
         },
       },
       steps: testSteps,

@@ -37,8 +37,13 @@ const PLUGINS: ParserPlugin[] = [["typescript", { dts: true }]];
 /**
  * @param files the package's declarations by path
  * @param entry the path of an entry point's
+ * @param elsewhere says which paths' declarations are in the report of another package
  */
-export function apiReport(files: ReadonlyMap<string, string>, entry: string): string {
+export function apiReport(
+  files: ReadonlyMap<string, string>,
+  entry: string,
+  elsewhere: (path: string) => boolean = () => false,
+): string {
   const modules = new Map<string, Module>();
   const moduleOf = (path: string): Module => {
     let found = modules.get(path);
@@ -82,7 +87,7 @@ export function apiReport(files: ReadonlyMap<string, string>, entry: string): st
   for (let next = queue.pop(); next !== undefined; next = queue.pop()) {
     const [path, name] = next;
     const key = `${name} ${path}`;
-    if (shown.has(key)) continue;
+    if (shown.has(key) || elsewhere(path)) continue;
     const module = moduleOf(path);
     const meaning = module.names.get(name);
     if (meaning?.kind !== "declared") throw new Error(`${name} is not declared in ${path}`);

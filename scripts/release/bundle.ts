@@ -7,7 +7,7 @@
 import { readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { defined } from "@quorate/proto";
-import { build, type Plugin } from "esbuild";
+import { build, type ImportKind, type Plugin } from "esbuild";
 import { namedExports } from "./named-exports.ts";
 import { type ReleaseProgram, root } from "./programs.ts";
 
@@ -22,6 +22,8 @@ export interface Bundle {
   readonly sources: ReadonlyMap<string, readonly string[]>;
   /** The files that each file imports at once, not by `await import`. */
   readonly imports: ReadonlyMap<string, readonly string[]>;
+  /** The files that each file imports when they are needed. */
+  readonly laterImports: ReadonlyMap<string, readonly string[]>;
   /** npm packages of which code is in the bundle. */
   readonly packages: readonly string[];
 }
@@ -58,17 +60,20 @@ export async function bundlePrograms(programs: readonly ReleaseProgram[]): Promi
     name: basename(path),
     output,
   }));
-  return {
-    files: new Map(outputFiles.map((file) => [basename(file.path), file.contents])),
-    sources: new Map(outputs.map(({ name, output }) => [name, Object.keys(output.inputs)])),
-    imports: new Map(
+  const importsOf = (kind: ImportKind) =>
+    new Map(
       outputs.map(({ name, output }) => [
         name,
         output.imports
-          .filter((one) => one.kind === "import-statement" && one.external !== true)
+          .filter((one) => one.kind === kind && one.external !== true)
           .map((one) => basename(one.path)),
       ]),
-    ),
+    );
+  return {
+    files: new Map(outputFiles.map((file) => [basename(file.path), file.contents])),
+    sources: new Map(outputs.map(({ name, output }) => [name, Object.keys(output.inputs)])),
+    imports: importsOf("import-statement"),
+    laterImports: importsOf("dynamic-import"),
     packages: [
       ...new Set(outputs.flatMap(({ output }) => Object.keys(output.inputs).flatMap(packageOf))),
     ].sort(),
@@ -77,12 +82,25 @@ export async function bundlePrograms(programs: readonly ReleaseProgram[]): Promi
 
 /** The files that are read when `program` starts, before it does anything. */
 export function startFiles(bundle: Bundle, program: string): string[] {
+  return reached(program, (name) => bundle.imports.get(name) ?? []);
+}
+
+/** The sources of all that `program` imports, at its start or later; from the root. */
+export function sourcesOf(bundle: Bundle, program: string): string[] {
+  const files = reached(program, (name) => [
+    ...(bundle.imports.get(name) ?? []),
+    ...(bundle.laterImports.get(name) ?? []),
+  ]);
+  return [...new Set(files.flatMap((name) => bundle.sources.get(name) ?? []))];
+}
+
+function reached(program: string, next: (name: string) => readonly string[]): string[] {
   const found = new Set<string>();
   const queue = [`${program}.mjs`];
   for (let name = queue.pop(); name !== undefined; name = queue.pop()) {
     if (found.has(name)) continue;
     found.add(name);
-    queue.push(...(bundle.imports.get(name) ?? []));
+    queue.push(...next(name));
   }
   return [...found];
 }

@@ -1,6 +1,7 @@
 /**
  * The soak of leases, for a moment: it sees renewals, ends and lags of real members. The long run
  * is `./dev soak leases`.
+ * @slow
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -1,4 +1,7 @@
-/** From V8's profile to the table and the flame picture; and a real one of a moment's load. */
+/**
+ * From V8's profile to the table and the flame picture; and a real one of a moment's load.
+ * @slow
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {

@@ -1,6 +1,7 @@
 /**
  * Every row of the benchmark runs, for a moment each, on one member of ours; what it counts fits
  * the store's revision.
+ * @slow
  */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";

@@ -1,6 +1,7 @@
 /**
  * quoratectl doctor on real members over real sockets: it finds nothing wrong with healthy
  * clusters, and each fault that is planted.
+ * @slow
  */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";

@@ -1,6 +1,7 @@
 /**
  * Prometheus beside a real cluster: its rules are good, the metrics that they and etcd's own rules
  * name are there, and alerts fire.
+ * @slow
  */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";

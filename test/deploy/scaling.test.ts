@@ -2,6 +2,7 @@
  * The Helm chart's pods as processes: `helm upgrade` from 1 to 3 and 5 members and back, by what
  * helm rendered (rendered/, made by render-chart.ts), in network namespaces instead of Kubernetes,
  * which is not there. What Kubernetes does is in pods.ts.
+ * @slow
  */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";

@@ -1,6 +1,7 @@
 /**
  * Members send the spans of sampled calls to a collector, and without the flag nothing of tracing
  * is even loaded.
+ * @slow
  */
 import assert from "node:assert/strict";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";

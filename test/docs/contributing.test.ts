@@ -1,4 +1,7 @@
-/** CONTRIBUTING.md: the files that it names exist, and its commands work. */
+/**
+ * CONTRIBUTING.md: the files that it names exist, and its commands work.
+ * @slow
+ */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";

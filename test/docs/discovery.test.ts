@@ -1,4 +1,7 @@
-/** docs/operate/discovery.md, executed. */
+/**
+ * docs/operate/discovery.md, executed.
+ * @slow
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { runGuide, skipGuides } from "./guide.ts";

@@ -1,4 +1,7 @@
-/** docs/guide/gateway.md, executed. */
+/**
+ * docs/guide/gateway.md, executed.
+ * @slow
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { skipWithout } from "../support/executables.ts";

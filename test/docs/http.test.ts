@@ -1,4 +1,7 @@
-/** docs/guide/http.md, executed. */
+/**
+ * docs/guide/http.md, executed.
+ * @slow
+ */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -1,6 +1,7 @@
 /**
  * docs/operate/install.md, walked through on three clean hosts, and the names by which the programs
  * of a release call themselves.
+ * @slow
  */
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";

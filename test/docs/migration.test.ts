@@ -1,4 +1,7 @@
-/** docs/guide/migration.md, executed. */
+/**
+ * docs/guide/migration.md, executed.
+ * @slow
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { skipWithoutEtcd, skipWithoutEtcdctl } from "../support/executables.ts";

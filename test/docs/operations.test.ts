@@ -1,4 +1,7 @@
-/** docs/operate/operations.md, executed. */
+/**
+ * docs/operate/operations.md, executed.
+ * @slow
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { runGuide, skipGuides } from "./guide.ts";

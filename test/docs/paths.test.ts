@@ -1,5 +1,6 @@
 /**
  * The lists of docs/internals/architecture.md are the files that run because of a request today.
+ * @slow
  */
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";

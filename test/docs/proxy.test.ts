@@ -1,4 +1,7 @@
-/** docs/operate/proxy.md, executed: proxy and gateway before members that are killed. */
+/**
+ * docs/operate/proxy.md, executed: proxy and gateway before members that are killed.
+ * @slow
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { runGuide, skipGuides } from "./guide.ts";

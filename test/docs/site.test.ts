@@ -2,6 +2,7 @@
  * The documentation site in a headless Chromium: every page loads without an error, every link
  * leads to a page and a title, search finds a page, and a phone shows it. QUORATE_WRITE_DOCS=1
  * writes the screenshots of docs/internals/site.md.
+ * @slow
  */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
@@ -12,10 +13,13 @@ import { ROOT } from "../../scripts/dev/commands.ts";
 import { buildSite } from "../../scripts/site/build.ts";
 import { sidebar, sitePages } from "../../scripts/site/pages.ts";
 import { serveSite } from "../../scripts/site/serve.ts";
-import { Browser, type Page, skipWithoutBrowser } from "../support/browser.ts";
-
-const WIDTHS = { desktop: [1280, 800], phone: [390, 780] } as const;
-const MAX_SCREENSHOT_BYTES = 200_000;
+import {
+  Browser,
+  MAX_PICTURE_BYTES,
+  type Page,
+  skipWithoutBrowser,
+  WINDOWS,
+} from "../support/browser.ts";
 
 /** What a page shows. */
 interface Shown {
@@ -46,12 +50,6 @@ async function go(page: Page, url: string): Promise<Shown> {
   return page.evaluate<Shown>(SHOWN);
 }
 
-async function resize(page: Page, [width, height]: readonly [number, number]): Promise<void> {
-  const mobile = width < 600;
-  const size = { width, height, deviceScaleFactor: 1, mobile };
-  await page.send("Emulation.setDeviceMetricsOverride", size);
-}
-
 test("the shelf is the sidebar", () => {
   const texts = sidebar(ROOT).map(({ text }) => text);
   const shelves = ["Guide", "Operate", "Reference", "Internals", "Evidence"];
@@ -74,7 +72,7 @@ test("the site in a browser", { skip: skipWithoutBrowser }, async (t) => {
   t.after(() => browser.close());
   const page = await browser.open(`${url}/`);
   await page.watchErrors();
-  await resize(page, WIDTHS.desktop);
+  await page.resize(WINDOWS.desktop);
 
   const paths = [...sitePages(ROOT).values()]
     .filter((path) => path.endsWith(".md"))
@@ -138,21 +136,19 @@ test("the site in a browser", { skip: skipWithoutBrowser }, async (t) => {
     assert.deepEqual(page.errors, []);
   });
 
-  for (const [name, size] of Object.entries(WIDTHS))
+  for (const [name, size] of Object.entries(WINDOWS))
     await t.test(`a ${name} shows a page within its width`, async () => {
-      await resize(page, size);
+      await page.resize(size);
       for (const path of ["/", "/internals/benchmarks.html", "/reference/limits.html"])
         assert.ok((await go(page, url + path)).overflow <= 0, path);
       await go(page, `${url}/internals/benchmarks.html`);
-      const { data } = await page.send<{ data: string }>("Page.captureScreenshot");
-      const image = Buffer.from(data, "base64");
-      assert.ok(image.length > 10_000 && image.length < MAX_SCREENSHOT_BYTES, String(image.length));
+      const image = await page.picture();
       if (process.env["QUORATE_WRITE_DOCS"] === "1")
         writeFileSync(join(ROOT, `docs/pictures/site-${name}.png`), image);
     });
 
   await t.test("the screenshots of the page about the site are there", () => {
-    for (const name of Object.keys(WIDTHS))
-      assert.ok(statSync(join(ROOT, `docs/pictures/site-${name}.png`)).size < MAX_SCREENSHOT_BYTES);
+    for (const name of Object.keys(WINDOWS))
+      assert.ok(statSync(join(ROOT, `docs/pictures/site-${name}.png`)).size < MAX_PICTURE_BYTES);
   });
 });

@@ -1,4 +1,7 @@
-/** docs/guide/users-and-roles.md, executed. */
+/**
+ * docs/guide/users-and-roles.md, executed.
+ * @slow
+ */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -1,4 +1,7 @@
-/** docs/guide/v2.md, executed. */
+/**
+ * docs/guide/v2.md, executed.
+ * @slow
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { runGuide, skipGuides } from "./guide.ts";

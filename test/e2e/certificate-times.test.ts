@@ -2,6 +2,7 @@
  * Certificates that have expired, are not valid yet, or expire while a connection is open: clients
  * and members that show them, on both ports of three members. Nobody comes in with one, not by a
  * TLS session from before either; who is in stays; a new file brings a member back by itself.
+ * @slow
  */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";

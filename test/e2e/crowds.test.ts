@@ -1,6 +1,7 @@
 /**
  * One client of a real member asks for too much in many ways; another one on a connection of its
  * own is served all the while.
+ * @slow
  */
 import assert from "node:assert/strict";
 import { connect as connectHttp2 } from "node:http2";

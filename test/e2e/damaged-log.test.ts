@@ -1,6 +1,7 @@
 /**
  * One byte of a member's log has changed while it was down: what the start and the tools say, and
  * each way out that they name, by the printed commands.
+ * @slow
  */
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";

@@ -1,6 +1,7 @@
 /**
  * One byte of a member's store has changed while it was down: what it says, and each way out that
  * it names.
+ * @slow
  */
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";

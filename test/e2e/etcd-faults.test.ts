@@ -1,6 +1,7 @@
 /**
  * Faults that etcd's own robustness tests have found, or users have, and that no other test here
  * names: 14571, 17247, 18055, 20426, 20573, 20655, and the windows of revisions of 20349.
+ * @slow
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";

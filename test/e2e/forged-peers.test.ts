@@ -3,6 +3,7 @@
  * a member that is removed or never was, with a higher term, with what was recorded and comes again
  * in another order; by plain HTTP where TLS is spoken; by handshakes that do not end. The members
  * keep their leader and their term, serve, and hold the same.
+ * @slow
  */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";

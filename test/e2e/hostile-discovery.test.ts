@@ -4,6 +4,7 @@
  * screen; it stays small, asks seldom, follows nobody, and ends when it is told to.
  *
  * Discovery by a URL of version 2 is refused before any of this (--discovery, as in etcd 3.6).
+ * @slow
  */
 import assert from "node:assert/strict";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";

@@ -1,6 +1,7 @@
 /**
  * `leader failed to send out heartbeat on time` (etcd: server/etcdserver/raft.go): about heartbeats
  * that left late, for each follower; a member without followers has none to send.
+ * @slow
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";

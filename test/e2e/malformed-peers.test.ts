@@ -2,6 +2,7 @@
  * The peer port under everything that is no member's: every type of message cut and spoilt, frames
  * that are none, HTTP/2 that breaks off, snapshots with impossible beginnings. Three members live
  * on, serve, and hold the same.
+ * @slow
  */
 import assert from "node:assert/strict";
 import { connect } from "node:net";

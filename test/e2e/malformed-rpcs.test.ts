@@ -2,6 +2,7 @@
  * Every method of every service, walked from its descriptor over a real socket, with requests that
  * are cut, spoilt, endless or random: each has an error or a response, and the three members live
  * on and hold the same.
+ * @slow
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -2,6 +2,7 @@
  * A member that no other member can dial, as behind a firewall or an address translation: it dials
  * the others, and that is enough for it to take part, to catch up from the log and from a snapshot,
  * and to lead.
+ * @slow
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";

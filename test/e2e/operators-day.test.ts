@@ -2,6 +2,7 @@
  * An operator's day: a cluster of three grows to five through learners, loses a member for good and
  * gets another in its place, hands leadership on, and shrinks to three again, while clients write
  * without pause. Nothing acknowledged may be lost, and no client may wait long.
+ * @slow
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -3,6 +3,7 @@
  * certificate of the file is an anchor. Certificates come without their chain.
  *
  *     root -> intermediate (the CA file) -> leaf of a member, a proxy, a client
+ * @slow
  */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";

@@ -2,6 +2,7 @@
  * Certificates, authorities and revocation lists are exchanged under three members and their
  * clients while these work: good clients feel nothing, revoked ones are cut off, files that are
  * broken change nothing, and no TLS session of before passes a check that refuses new ones.
+ * @slow
  */
 import assert from "node:assert/strict";
 import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";

@@ -1,4 +1,7 @@
-/** A member that was away for longer than the log reaches gets a snapshot, while writes go on. */
+/**
+ * A member that was away for longer than the log reaches gets a snapshot, while writes go on.
+ * @slow
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { assertNothingLost, leaderOf } from "../support/checks.ts";

@@ -1,6 +1,7 @@
 /**
  * Two members, of which one is removed: it ends soon, and started again it waits for the other
  * alone, and serves no client meanwhile.
+ * @slow
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -1,4 +1,7 @@
-/** The fuzzer: some seconds of it find nothing, and a planted bug is found. */
+/**
+ * The fuzzer: some seconds of it find nothing, and a planted bug is found.
+ * @slow
+ */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { join } from "node:path";

@@ -22,9 +22,11 @@ const allowed: Readonly<Record<string, string>> = {
   services: "proto host metrics rpc store member",
   "http-kv": "proto host rpc store member services",
   v2: "proto host metrics rpc store member services http-kv",
+  console: "proto host metrics rpc store transport(t) member services kube-storage",
   client: "proto host rpc",
   // The client is for discovery, which is another cluster.
-  server: "proto host metrics raft rpc front store transport member services http-kv v2 client",
+  server:
+    "proto host metrics raft rpc front store transport member services http-kv v2 console client",
   // A member, and the client, in the process of a program.
   embed: "proto host rpc client member server",
   // Clusters in tests, and programs under the simulator.

@@ -88,6 +88,8 @@ function isEntrance(path: string, named: string): boolean {
   if (/^packages\/[\w-]+\/(?:(?:node|testing)\/)?index\.ts$/.test(path)) return true;
   if (/^packages\/[\w-]+\/(?:node|bin)\/(?:[\w-]*-)?main\.ts$/.test(path)) return true;
   if (path === "scripts/dev/main.ts" || isContribution(path)) return true;
+  // What a page that is served loads first.
+  if (/^packages\/[\w-]+\/page\/main\.js$/.test(path)) return true;
   if (/^(?:bin|examples|packages\/[\w-]+\/examples)\//.test(path) || /\.test\.ts$/.test(path))
     return true;
   if (named.includes(path)) return true;

@@ -2,6 +2,7 @@
  * quoratectl's commands about users and roles print what etcd 3.7's print: command-lines/
  * auth-scenarios.txt, held against the transcript of etcdctl 3.7 that is kept beside it.
  * QUORATE_RECORD=1 with etcd 3.7's programs on PATH writes the transcript again.
+ * @slow
  */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";

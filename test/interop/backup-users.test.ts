@@ -1,6 +1,7 @@
 /**
  * A continuous backup has users and roles as they changed behind its base snapshot: of the member
  * that is rebuilt from it, with the passwords of the base.
+ * @slow
  */
 import assert from "node:assert/strict";
 import { rmSync } from "node:fs";

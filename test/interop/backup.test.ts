@@ -2,6 +2,7 @@
  * Continuous backup of running clusters. A random history is recorded, by runs that are killed and
  * started again, and the store is rebuilt at fifty random revisions: each equals the model, with
  * every revision before it.
+ * @slow
  */
 import assert from "node:assert/strict";
 import {

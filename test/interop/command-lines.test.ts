@@ -3,6 +3,7 @@
  * against Quorate come out the same, but for the differences that are listed with their reasons;
  * quoratectl is held to what etcd 3.7's own programs printed as well. It can be run by hand: npm
  * run compare:commands.
+ * @slow
  */
 import assert from "node:assert/strict";
 import { before, describe, test } from "node:test";

@@ -1,6 +1,7 @@
 /**
  * The same random history through our cluster and through the original: the same answers, and in
  * the end the same hash.
+ * @slow
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -1,4 +1,7 @@
-/** Leases, locks and elections: what clients of the original see is what they see here. */
+/**
+ * Leases, locks and elections: what clients of the original see is what they see here.
+ * @slow
+ */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";

@@ -1,6 +1,7 @@
 /**
  * The membership through etcdctl and quoratectl: the same commands on a cluster of ours and on one
  * of etcd itself print the same, but for ids and addresses.
+ * @slow
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -2,6 +2,7 @@
  * A backup in an object store that others wrote (versitygw), which checks signatures and hashes.
  * The store goes away meanwhile, the run is killed, its directory is lost; what comes back equals
  * the model.
+ * @slow
  */
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";

@@ -2,6 +2,7 @@
  * PostgreSQL under Patroni, which keeps its leader in a cluster of ours through the JSON gateway,
  * with the commands and the configuration of docs/guide/patroni.md: the short part of the story.
  * With machines that die it takes minutes: ./dev clients patroni.
+ * @slow
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -1,6 +1,7 @@
 /**
  * The client "etcd3" for Python (Debian: python3-etcd3), which stands on gRPC's C core: its calls,
  * and a watch that outlives members.
+ * @slow
  */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";

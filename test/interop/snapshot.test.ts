@@ -1,6 +1,7 @@
 /**
  * Snapshots exchanged with the original in both directions: the same keys at the same revisions,
  * leases and hash on either side.
+ * @slow
  */
 import assert from "node:assert/strict";
 import { join } from "node:path";

@@ -2,6 +2,7 @@
  * The v2 API of three members: etcdctl 3.4 with ETCDCTL_API=2 as the reference client, writers of
  * two members on one key, a leader that is killed while clients wait, and a random stream of
  * requests compared with etcd 3.4.
+ * @slow
  */
 import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";

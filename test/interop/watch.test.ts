@@ -1,6 +1,7 @@
 /**
  * Watch beside the original: the same requests to both, the same responses; and clients that others
  * wrote.
+ * @slow
  */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";

@@ -435,6 +435,8 @@ export const LEFT_OUT: Readonly<Record<string, string>> = {
   "packages/member/src/identity/jwt/jwt-tokens.ts":
     "a claim of a token whose signature is good, by one split",
   "packages/member/src/corruption/peer-hash.ts": "a body of a bounded size, by JSON.parse",
+  "packages/console/src/api.ts": "JSON.parse of 192 KiB, for a user who is known",
+  "packages/console/src/overview.ts": "JSON.parse of a member's report of 64 KiB",
   "packages/http-kv/src/credentials.ts": "2,048 characters at the most",
   "packages/member/src/membership/":
     "answers of members, by JSON.parse, and flags; URLs are in the table",

@@ -2,6 +2,7 @@
  * packages/kube-apiserver can be taken out: a copy without its folder and one line of the program
  * has good types and lint, follows the house rules, and runs. `./dev check removal` runs all other
  * tests there.
+ * @slow
  */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";

@@ -1,4 +1,7 @@
-/** The harness, judged: what it must notice is done to a cluster of its own, step by step. */
+/**
+ * The harness, judged: what it must notice is done to a cluster of its own, step by step.
+ * @slow
+ */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -2,6 +2,7 @@
  * Two minutes of the robustness run on every build (./dev robustness --help describes longer
  * ones), and whether its judges are awake: the history that it recorded is spoilt in one place
  * after the other, and each must be named.
+ * @slow
  */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";

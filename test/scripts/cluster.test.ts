@@ -1,4 +1,7 @@
-/** The start, stop and clean scripts, with a stand-in for the member. */
+/**
+ * The start, stop and clean scripts, with a stand-in for the member.
+ * @slow
+ */
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
 import {
@@ -216,11 +219,12 @@ test("a process has ended when all of its threads have, whether or not its paren
   );
   const child = Number(
     await new Promise<string>((resolve) =>
-      parent.stdout.once("data", (data) => resolve(String(data))),
+      parent.stdout?.once("data", (data) => resolve(String(data))),
     ),
   );
-  await until("the shell is another program", () =>
-    commandLineOf(parent.pid!)?.startsWith("sleep "),
+  await until(
+    "the shell is another program",
+    () => commandLineOf(parent.pid!)?.startsWith("sleep ") === true,
   );
   assert.equal(hasEnded(child), false);
   (parent.stdio[3] as Writable).end();

@@ -1,10 +1,14 @@
-/** `./dev`: the commands are there, mistakes are errors, and the exit code is the command's. */
+/**
+ * `./dev`: the commands are there, mistakes are errors, and the exit code is the command's.
+ * @slow
+ */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { type Command, commands, isGroup, isProgram, ROOT } from "../../scripts/dev/commands.ts";
+import { isSlow, TURNS, testFilesOf } from "../../scripts/dev/test-files.ts";
 
 /** All that can be run, by the words that lead there. */
 function* leavesOf(
@@ -48,7 +52,7 @@ test("the help of each group lists its commands with what they do", () => {
   for (const [name, command] of Object.entries(commands.commands))
     if (isGroup(command)) groups.set(name, command);
   assert.ok(groups.size > 8);
-  for (const [name, group] of groups) {
+  for (const [name, group] of draw([...groups], Math.min(DRAWN, 4))) {
     const { code, stdout } = dev(...(name === "" ? [] : [name]), "--help");
     assert.equal(code, 0);
     if (!isGroup(group)) continue;
@@ -62,21 +66,22 @@ test("the help of each group lists its commands with what they do", () => {
 });
 
 /** Programs that are given an unknown option too, one of each way to read it. */
-const WRONG_TOO = ["bench rows", "sim members", "mutants", "robustness members", "man"];
+const WRONG_TOO = ["bench rows", "sim members", "robustness members", "man", "gen"];
 
-/** The programs of one run, drawn at random: each start costs a second where much else runs. */
-const PROGRAMS = process.env["QUORATE_SOAK"] === "1" ? leaves.length : 8;
+/** The commands of one run, drawn at random: each start costs a second where much else runs. */
+const DRAWN = process.env["QUORATE_SOAK"] === "1" ? leaves.length : 8;
 
-const rank = new Map(leaves.map((leaf) => [leaf, Math.random()]));
-const programs = leaves
-  .filter(([path, command]) => isProgram(command) && !WRONG_TOO.includes(path.join(" ")))
-  .sort((a, b) => rank.get(a)! - rank.get(b)!);
-const left = new Set(programs.slice(PROGRAMS));
+/** So many of the values, each once. */
+function draw<T>(values: readonly T[], count: number): T[] {
+  const rank = new Map(values.map((value) => [value, Math.random()]));
+  return values.toSorted((a, b) => rank.get(a)! - rank.get(b)!).slice(0, count);
+}
+
+const isWrongToo = (leaf: (typeof leaves)[number]) => WRONG_TOO.includes(leaf[0].join(" "));
 
 describe("commands", () => {
-  for (const leaf of leaves) {
-    if (left.has(leaf)) continue;
-    const [path, command] = leaf;
+  const others = leaves.filter((leaf) => !isWrongToo(leaf));
+  for (const [path, command] of [...leaves.filter(isWrongToo), ...draw(others, DRAWN)]) {
     const name = path.join(" ");
     test(`${name}: --help, and an option that there is not`, () => {
       const isOne = WRONG_TOO.includes(name);
@@ -120,6 +125,20 @@ test("completion names commands, and the options of a program", () => {
   assert.match(dev("--get-yargs-completions", "dev", "bench", "").stdout, /^hold$/m);
   assert.match(dev("--get-yargs-completions", "dev", "bench", "hold", "--").stdout, /^--leased$/m);
   assert.match(dev("completion").stdout, /--get-yargs-completions/);
+});
+
+test("the turns of slow test files hold each once; all others belong to every build", () => {
+  const { files: all, leftOut: none } = testFilesOf(ROOT, undefined);
+  assert.deepEqual(none, []);
+  const builds = Array.from({ length: TURNS }, (_, turn) => testFilesOf(ROOT, turn));
+  for (const { files, leftOut } of builds)
+    assert.deepEqual([...files, ...leftOut].sort(), [...all].sort());
+  const timesOf = (file: string) => builds.filter(({ files }) => files.includes(file)).length;
+  assert.equal(timesOf("test/scripts/dev.test.ts"), 1);
+  assert.equal(timesOf("test/docs/readme.test.ts"), TURNS);
+  assert.deepEqual(new Set(all.map(timesOf)), new Set([1, TURNS]));
+  assert.equal(isSlow("/**\n * A test.\n * @slow\n */\nimport"), true);
+  assert.equal(isSlow('/** A test. */\nimport "x";\n/**\n * @slow\n */'), false);
 });
 
 test("a run of tests takes several files and directories", () => {

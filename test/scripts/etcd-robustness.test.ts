@@ -1,6 +1,7 @@
 /**
  * How scripts/etcd-robustness.sh judges the output of the tests; a fake of Go builds a fake of
  * them. The real ones need etcd's source.
+ * @slow
  */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";

@@ -1,4 +1,7 @@
-/** A release with a Node that the operator has verified: what is compared, and what is refused. */
+/**
+ * A release with a Node that the operator has verified: what is compared, and what is refused.
+ * @slow
+ */
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";

@@ -1,6 +1,7 @@
 /**
  * The release: what its files are made of, and that the archive for this platform starts a cluster
  * on a root that has nothing but a C library, a shell and small tools.
+ * @slow
  */
 
 import assert from "node:assert/strict";
@@ -76,7 +77,8 @@ test("a package that is imported when it is needed keeps its names", async () =>
 
 /** Parts of a release of which only the texts are real. */
 function partsOf(platform: (typeof platforms)[number]): Parts {
-  const bundle = { files: new Map(), sources: new Map(), imports: new Map(), packages: [] };
+  const none = new Map();
+  const bundle = { files: none, sources: none, imports: none, laterImports: none, packages: [] };
   const [node, native] = [bytes("node"), bytes("native")];
   const empty = { licences: [], manPages: new Map(), completions: new Map(), libatomic: undefined };
   return {

@@ -1,6 +1,7 @@
 /**
  * The restore round with three real members over mutual TLS: save, destroy, restore, read back; and
  * what it does when that fails.
+ * @slow
  */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";

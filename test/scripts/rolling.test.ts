@@ -1,4 +1,7 @@
-/** A rolling restart of real members: puts go on, and what was acknowledged is there. */
+/**
+ * A rolling restart of real members: puts go on, and what was acknowledged is there.
+ * @slow
+ */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,6 +1,7 @@
 /**
  * Certificates are exchanged under a running cluster of three members: every call succeeds, and at
  * the end the old ones are refused.
+ * @slow
  */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";

@@ -30,6 +30,10 @@ const FLAGS = [
   "--no-first-run",
   "--no-proxy-server",
 ];
+/** Windows of a desktop and a phone, in pixels. */
+export const WINDOWS = { desktop: [1280, 800], phone: [390, 780] } as const;
+/** A larger picture is not for a page. */
+export const MAX_PICTURE_BYTES = 200_000;
 /** For machines that have much else to do. */
 const CALL_LIMIT_MS = 60_000;
 
@@ -165,6 +169,20 @@ export class Page {
     }>("Runtime.evaluate", params, this.#sessionId);
     if (exceptionDetails === undefined) return result.value;
     throw new Error(exceptionDetails.exception?.description ?? exceptionDetails.text);
+  }
+
+  /** Gives the page's window a size, in pixels. */
+  async resize([width, height]: readonly [number, number]): Promise<void> {
+    const size = { width, height, deviceScaleFactor: 1, mobile: width < 600 };
+    await this.send("Emulation.setDeviceMetricsOverride", size);
+  }
+
+  /** The window's content as PNG. Throws for one that is empty, or too large for a page. */
+  async picture(): Promise<Buffer> {
+    const { data } = await this.send<{ data: string }>("Page.captureScreenshot");
+    const picture = Buffer.from(data, "base64");
+    if (picture.length > 10_000 && picture.length < MAX_PICTURE_BYTES) return picture;
+    throw new Error(`the picture has ${picture.length} bytes`);
   }
 
   /** Resolves when an expression is true; looks at it again and again, for a minute at most. */

@@ -55,8 +55,7 @@ export function writePrograms(dir: string): void {
   mkdirSync(dir, { recursive: true });
   for (const program of ["quorate", "quoratectl", "quorateutl"] as const) {
     const source = [process.execPath, join(repository, "bin", `${program}.js`)];
-    const bundled = program === "quorateutl" ? undefined : bundledProgram(program);
-    writeProgram(join(dir, program), bundled ?? source);
+    writeProgram(join(dir, program), bundledProgram(program) ?? source);
   }
 }
 

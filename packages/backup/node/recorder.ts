@@ -9,7 +9,7 @@
  *     duties    periodic work beside it (duties.ts)
  */
 import type { Client } from "@quorate/client";
-import { type Clock, type Disk, DiskError } from "@quorate/host";
+import { type Clock, type Disk, DiskError, sleep } from "@quorate/host";
 import { defined, idToHex } from "@quorate/proto";
 import { etcdFileRevision } from "@quorate/store";
 import { chainsOf, readCatalog } from "../src/catalog.ts";
@@ -274,7 +274,7 @@ export class Recorder {
         bases = 0;
       }
       if (this.#isOver(target)) return;
-      await this.#sleep(pauseMs);
+      await sleep(this.#deps.clock, pauseMs);
       pauseMs = Math.min(2 * pauseMs, MAX_PAUSE_MS);
     }
   }
@@ -326,7 +326,7 @@ export class Recorder {
 
   async #syncLoop(): Promise<void> {
     while (this.#isFollowing) {
-      await this.#sleep(TICK_MS);
+      await sleep(this.#deps.clock, TICK_MS);
       await this.#journal.sync();
     }
   }
@@ -339,7 +339,7 @@ export class Recorder {
         await this.#deps.publish?.(this.status);
         publishedMs = nowMs;
       }
-      await this.#sleep(TICK_MS);
+      await sleep(this.#deps.clock, TICK_MS);
       if (!this.#isFollowing || this.#stop.aborted) return;
       await defined(this.#duties, "the duties")
         .tick(this.#deps.clock.wallMs())
@@ -355,15 +355,11 @@ export class Recorder {
     const { mirrorIntervalMs } = this.#options;
     let dueMs = clock.wallMs() + mirrorIntervalMs;
     while (this.#isFollowing) {
-      await this.#sleep(Math.max(MIN_PAUSE_MS, Math.min(TICK_MS, mirrorIntervalMs)));
+      await sleep(this.#deps.clock, Math.max(MIN_PAUSE_MS, Math.min(TICK_MS, mirrorIntervalMs)));
       if (clock.wallMs() < dueMs) continue;
       await mirror.keepUp();
       dueMs = clock.wallMs() + mirrorIntervalMs;
     }
-  }
-
-  #sleep(delayMs: number): Promise<void> {
-    return new Promise((resolve) => this.#deps.clock.after(delayMs, resolve));
   }
 }
 

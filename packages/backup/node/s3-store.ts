@@ -8,7 +8,7 @@
  * broke.
  */
 import { createHash } from "node:crypto";
-import { Backoff, type Clock, type Random, tlsContext } from "@quorate/host";
+import { Backoff, type Clock, type Random, sleep, tlsContext } from "@quorate/host";
 import { ChunkQueue, defined, fromUtf8, toUtf8 } from "@quorate/proto";
 import { Agent, type Dispatcher, request } from "undici";
 import {
@@ -327,9 +327,6 @@ function headerOf({ headers }: Dispatcher.ResponseData, name: string): string {
   const value = headers[name];
   return typeof value === "string" ? value : "";
 }
-
-const sleep = (clock: Clock, ms: number): Promise<void> =>
-  new Promise((resolve) => clock.after(ms, resolve));
 
 /** The content in parts of that size; the last one may be shorter. */
 async function* inParts(

@@ -5,9 +5,12 @@ import type { ConnectionOptions, SecureContext } from "node:tls";
 import {
   BOUND,
   BYTES,
+  CALLBACK,
+  check,
   checkOptions,
   FLAG,
   OBJECT,
+  oneOf,
   type Shape,
   TEXT,
   TEXTS,
@@ -15,7 +18,9 @@ import {
 } from "@quorate/host";
 import { splitAddress } from "@quorate/rpc/client";
 import { Client, type Credentials, type OpenLink } from "../src/client.ts";
+import { discoverEndpoints, type LookupSrv } from "../src/discovery.ts";
 import { type Endpoint, parseEndpoint } from "../src/endpoint.ts";
+import { type CircuitOptions, Endpoints, type FindEndpoints } from "../src/endpoints.ts";
 import { Failover } from "../src/failover.ts";
 import type { ClientClock, ClientTimer, Link } from "../src/link.ts";
 import { EngineLink } from "./engine-link.ts";
@@ -39,9 +44,45 @@ export interface TlsOptions {
   readonly plainByDefault?: boolean;
 }
 
+/** Endpoints by DNS, as etcdctl's --discovery-srv finds them. */
+export interface DiscoveryOptions {
+  /**
+   * The domain of the records _etcd-client-ssl._tcp and _etcd-client._tcp. With `tls`, endpoints of
+   * the second, which have none, are not used.
+   */
+  readonly domain: string;
+  /** Suffix of both services, after a hyphen. */
+  readonly serviceName?: string;
+  /**
+   * The records of _service._tcp.domain, by priority. Rejects where there are none. Default: the
+   * system's name servers.
+   */
+  readonly lookup?: LookupSrv;
+}
+
 export interface ClientOptions {
-  /** "host:port" or URLs; at least one. Those without a scheme use TLS if `tls` is given. */
-  readonly endpoints: readonly string[];
+  /**
+   * "host:port" or URLs; at least one, unless `discovery` is given. Those without a scheme use TLS
+   * if `tls` is given.
+   */
+  readonly endpoints?: readonly string[];
+  /**
+   * Finds the endpoints at the first call, up to 64, and again when all have failed; not beside
+   * `endpoints`.
+   */
+  readonly discovery?: DiscoveryOptions;
+  /**
+   * Where calls go. Default: to one endpoint until it fails. "leader": to the leader, which saves
+   * a hop; every endpoint is asked for its status at most every 5 seconds, while calls are made,
+   * and one that knows no leader, or is a learner, is used last.
+   */
+  readonly prefer?: "leader";
+  /**
+   * When an endpoint is left out while others serve: after so many failures without a success
+   * between (default 3), for `openMs` (default 1000), longer each time up to 30 seconds. Then one
+   * call tries it. A call without an answer for `dialTimeoutMs` is a failure, too.
+   */
+  readonly circuit?: Partial<CircuitOptions>;
   readonly tls?: TlsOptions | undefined;
   /** A user, or a token, where the cluster has users. */
   readonly auth?: Credentials;
@@ -66,6 +107,9 @@ export interface ClientOptions {
 
 const CLIENT_SHAPE: Shape<ClientOptions> = {
   endpoints: TEXTS,
+  discovery: OBJECT,
+  prefer: oneOf(["leader"]),
+  circuit: OBJECT,
   tls: OBJECT,
   auth: OBJECT,
   timeoutMs: BOUND,
@@ -86,9 +130,18 @@ const TLS_SHAPE: Shape<TlsOptions> = {
   plainByDefault: FLAG,
 };
 
+const DISCOVERY_SHAPE: Shape<DiscoveryOptions> = {
+  domain: TEXT,
+  serviceName: TEXT,
+  lookup: CALLBACK,
+};
+
+const CIRCUIT_SHAPE: Shape<CircuitOptions> = { failures: BOUND, openMs: BOUND };
+
 const AUTH_SHAPE = { name: TEXT, password: TEXT, token: TEXT };
 
 const DEFAULT_DIAL_TIMEOUT_MS = 2000;
+const CIRCUIT: CircuitOptions = { failures: 3, openMs: 1000 };
 
 const clock = {
   nowMs: () => performance.now(),
@@ -136,10 +189,17 @@ function tlsOptions(
  */
 export function connect(options: ClientOptions): Client {
   checkOptions("connect", options, CLIENT_SHAPE);
-  const { tls } = options;
+  const { tls, discovery, endpoints = [] } = options;
   if (tls !== undefined) checkOptions("connect: tls", tls, TLS_SHAPE);
   if (options.auth !== undefined)
     checkOptions<Record<string, unknown>>("connect: auth", { ...options.auth }, AUTH_SHAPE);
+  if (options.circuit !== undefined)
+    checkOptions("connect: circuit", options.circuit, CIRCUIT_SHAPE);
+  if (discovery !== undefined) {
+    checkOptions("connect: discovery", discovery, DISCOVERY_SHAPE);
+    check("connect: discovery", "domain", discovery.domain, TEXT);
+    if (endpoints.length > 0) throw new TypeError("connect: give endpoints or discovery, not both");
+  }
   let context: SecureContext | undefined;
   const openLink = (text: string): Link => {
     const endpoint = parseEndpoint(text, tls !== undefined && tls.plainByDefault !== true);
@@ -162,8 +222,20 @@ export function connect(options: ClientOptions): Client {
       },
     });
   };
-  const links = options.endpoints.map(openLink);
-  return clientOver(links, { openLink, first: Math.floor(Math.random() * links.length) }, options);
+  const links = endpoints.map(openLink);
+  const first = Math.floor(Math.random() * links.length);
+  const find = discovery && (() => found(discovery, tls === undefined));
+  return clientOver(links, { openLink, first, find }, options);
+}
+
+/** The endpoints in the records. @param takesPlain also those without TLS */
+async function found(
+  { domain, serviceName = "", lookup }: DiscoveryOptions,
+  takesPlain: boolean,
+): Promise<readonly string[]> {
+  // Loaded here: few programs look for names.
+  const ask = lookup ?? (await import("@quorate/host/client")).nodeNames.lookupSrv;
+  return discoverEndpoints({ domain, serviceName, takesPlain }, ask, () => {});
 }
 
 /** What a client is made of besides its links. */
@@ -172,6 +244,8 @@ export interface ClientParts {
   readonly openLink: OpenLink;
   /** The index of the link that is used first. */
   readonly first: number;
+  /** Finds the endpoints where there are no links yet. */
+  readonly find?: FindEndpoints | undefined;
   /** The process's, if absent. */
   readonly clock?: ClientClock;
   readonly timer?: ClientTimer;
@@ -181,13 +255,21 @@ export interface ClientParts {
 export function clientOver(
   links: readonly Link[],
   parts: ClientParts,
-  options: Pick<ClientOptions, "auth" | "timeoutMs" | "dialTimeoutMs" | "maxPendingCalls">,
+  options: Pick<
+    ClientOptions,
+    "auth" | "timeoutMs" | "dialTimeoutMs" | "maxPendingCalls" | "prefer" | "circuit"
+  >,
 ): Client {
   const limits = {
     timeoutMs: options.timeoutMs ?? 5000,
     dialTimeoutMs: options.dialTimeoutMs ?? DEFAULT_DIAL_TIMEOUT_MS,
     maxPendingCalls: options.maxPendingCalls ?? 10_000,
+    prefersLeader: options.prefer === "leader",
   };
-  const failover = new Failover(links, limits, parts.clock ?? clock, parts.first);
+  const time = parts.clock ?? clock;
+  const { first, find, openLink } = parts;
+  const circuit = { ...CIRCUIT, ...options.circuit };
+  const endpoints = new Endpoints(links, time, { first, find, openLink, circuit });
+  const failover = new Failover(endpoints, limits, time);
   return new Client(failover, parts.openLink, options.auth, parts.timer ?? timer, tracer);
 }

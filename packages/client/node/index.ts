@@ -1,4 +1,5 @@
 /** The part of client that needs Node. */
+export { discoverEndpoints, type LookupSrv } from "../src/discovery.ts";
 export { type Link, LinkError, type LinkStream } from "../src/link.ts";
 export {
   type ClientOptions,

@@ -254,7 +254,9 @@ export class Client implements KvCaller, AsyncDisposable {
     options?: CallOptions,
   ): Promise<TxnResultOf<Success, Failure>> {
     const request = txnRequest(parts);
-    const response = await this.call(KVService.methods.Txn, request, readsOnly(request), options);
+    if (options !== undefined) checkOptions("txn", options, CALL_SHAPE);
+    const { Txn } = KVService.methods;
+    const response = await this.#send(Txn, request, readsOnly(request), options ?? {});
     return txnResult(response) as TxnResultOf<Success, Failure>;
   }
 
@@ -297,7 +299,7 @@ export class Client implements KvCaller, AsyncDisposable {
     check("compact", "revision", revision, INTEGER);
     const [{ physical = false }, call] = splitOptions("compact", options, COMPACT_CALL);
     const request = CompactionRequest.create({ revision, physical });
-    return this.#send(KVService.methods.Compact, request, false, call);
+    return this.#answer(KVService.methods.Compact, request, false, call);
   }
 
   /** The members of the cluster; with `linearizable: false`, as one member knows them. */
@@ -306,7 +308,7 @@ export class Client implements KvCaller, AsyncDisposable {
   ): Promise<MemberListResponse> {
     const [own, call] = splitOptions("memberList", options, LIST_CALL);
     const request = MemberListRequest.create({ linearizable: own.linearizable ?? true });
-    return this.#send(MemberList, request, true, call);
+    return this.#answer(MemberList, request, true, call);
   }
 
   /** Adds a member; start it with --initial-cluster-state existing. */
@@ -317,7 +319,7 @@ export class Client implements KvCaller, AsyncDisposable {
     check("memberAdd", "peerURLs", peerURLs, TEXTS);
     const [{ isLearner = false }, call] = splitOptions("memberAdd", options, ADD_CALL);
     const request = MemberAddRequest.create({ peerURLs: [...peerURLs], isLearner });
-    return this.#send(MemberAdd, request, false, call);
+    return this.#answer(MemberAdd, request, false, call);
   }
 
   async memberRemove(id: bigint, options?: CallOptions): Promise<MemberRemoveResponse> {
@@ -407,7 +409,7 @@ export class Client implements KvCaller, AsyncDisposable {
     check("call", "request", request, OBJECT);
     check("call", "repeatable", repeatable, FLAG);
     checkOptions("call", options, CALL_SHAPE);
-    return this.#send(method, request, repeatable, options);
+    return this.#answer(method, request, repeatable, options);
   }
 
   /**
@@ -447,14 +449,14 @@ export class Client implements KvCaller, AsyncDisposable {
       const token = { token: this.#token, ...metadata };
       const open = () =>
         this.#failover.stream(method.path, token, own ?? extra, wait.signal, trace);
-      const { stream, link } = await (method.path === WatchService.methods.Watch.path
+      const { stream, link, ended } = await (method.path === WatchService.methods.Watch.path
         ? this.#tracer.watch(trace, open)
         : open());
-      const ended = (failed: boolean): void => {
-        if (failed) this.#failover.leave(link);
+      const over = (failed: boolean): void => {
+        ended(failed);
         extra?.close();
       };
-      return new ClientStream(method, stream, link.endpoint, ended, signal);
+      return new ClientStream(method, stream, link.endpoint, over, signal);
     } catch (error) {
       extra?.close();
       throw error;
@@ -482,10 +484,23 @@ export class Client implements KvCaller, AsyncDisposable {
     const own = this.#failover.linkTo(endpoint);
     const link = own ?? this.#openLink(endpoint);
     try {
-      return await this.#send(method, request, repeatable, options, link);
+      return await this.#answer(method, request, repeatable, options, link);
     } finally {
       if (own === undefined) link.close();
     }
+  }
+
+  /** The response of a call whose parameters are checked, as the program gets it. */
+  async #answer<T>(
+    method: UnaryMethod<T>,
+    request: object,
+    repeatable: boolean,
+    options: CallOptions,
+    only?: Link,
+  ): Promise<T> {
+    const message = await this.#send(method, request, repeatable, options, only);
+    if (typeof message === "object" && message !== null) withJson(message);
+    return message;
   }
 
   /** Makes a call whose parameters are checked. */
@@ -515,10 +530,11 @@ export class Client implements KvCaller, AsyncDisposable {
     options: CallOptions,
     only: Link | undefined,
   ): Promise<T> {
-    if (this.#token === undefined) await this.login(options);
+    if (this.#token === undefined && this.#user !== undefined) await this.login(options);
     const token = this.#token;
+    const { responseType } = method;
     try {
-      return decoded(method, await this.#failover.call({ ...plan, metadata: { token } }, only));
+      return responseType.decode(await this.#failover.call({ ...plan, metadata: { token } }, only));
     } catch (error) {
       // The token has expired, or users have changed. The server refuses such a call before it does
       // anything, so even a write can be retried.
@@ -531,7 +547,7 @@ export class Client implements KvCaller, AsyncDisposable {
       if (this.#token === token) this.#token = undefined;
       await this.login(options);
       const metadata = { token: this.#token };
-      return decoded(method, await this.#failover.call({ ...plan, metadata }, only));
+      return responseType.decode(await this.#failover.call({ ...plan, metadata }, only));
     }
   }
 
@@ -561,10 +577,4 @@ export class Client implements KvCaller, AsyncDisposable {
       this.#token = "";
     }
   }
-}
-
-function decoded<T>({ responseType }: UnaryMethod<T>, bytes: Uint8Array): T {
-  const message = responseType.decode(bytes);
-  if (typeof message === "object" && message !== null) withJson(message);
-  return message;
 }

@@ -3,15 +3,17 @@
  * client: a read is retried at the next endpoint while the status is UNAVAILABLE; a write is
  * retried only if the request was never sent, since it must not be applied twice.
  *
- * A client stays with one endpoint until that fails, then moves to the next. After a whole round
- * without success it pauses, longer each time, until the call's timeout. A round in which every
- * endpoint's certificate, or the client's own, was refused is the end at once (etcd's Go client
+ * Which endpoint an attempt goes to, endpoints.ts says. After as many attempts as there are endpoints
+ * without success the call pauses, longer each time, until its timeout. Where every endpoint's
+ * certificate, or the client's own, was refused in a row that is the end at once (etcd's Go client
  * retries that to its deadline).
  */
 import { Backoff, type BackoffOptions } from "@quorate/host";
-import { errorNameOf, GrpcCode } from "@quorate/proto";
+import { defined, errorNameOf, GrpcCode } from "@quorate/proto";
 import { unlessAborted } from "./caller.ts";
+import type { Endpoints, Outcome } from "./endpoints.ts";
 import { abortError, ClientError, deadlineError, type FailedCall } from "./errors.ts";
+import { LeaderChoice } from "./leader-choice.ts";
 import {
   type CallMetadata,
   type ClientClock,
@@ -48,23 +50,24 @@ export interface FailoverOptions {
   readonly dialTimeoutMs: number;
   /** Concurrent calls beyond this are refused. */
   readonly maxPendingCalls: number;
+  /** Whether calls go to the leader while it is known. */
+  readonly prefersLeader: boolean;
 }
 
 export class Failover {
-  readonly #links: readonly Link[];
+  readonly #endpoints: Endpoints;
   readonly #options: FailoverOptions;
   readonly #clock: ClientClock;
-  #current: number;
+  readonly #leader: LeaderChoice | undefined;
   #pending = 0;
   #closed = false;
 
-  /** @param first index of the first link to use */
-  constructor(links: readonly Link[], options: FailoverOptions, clock: ClientClock, first: number) {
-    if (links.length === 0) throw new RangeError("no endpoints");
-    this.#links = links;
+  constructor(endpoints: Endpoints, options: FailoverOptions, clock: ClientClock) {
+    this.#endpoints = endpoints;
     this.#options = options;
     this.#clock = clock;
-    this.#current = first % links.length;
+    if (options.prefersLeader)
+      this.#leader = new LeaderChoice(endpoints, clock, options.dialTimeoutMs);
   }
 
   /** Timeout of a call with all its retries. */
@@ -95,19 +98,23 @@ export class Failover {
   async #attempts(plan: CallPlan, only: Link | undefined): Promise<Uint8Array> {
     const { path, signal } = plan;
     const endMs = this.#clock.nowMs() + (plan.timeoutMs ?? this.#options.timeoutMs);
-    const round = only === undefined ? this.#links.length : 1;
     const backoff = new Backoff(ROUNDS);
     let before: { readonly error: LinkError; readonly link: Link } | undefined;
-    /** Attempts in a row that failed for a certificate. */
-    let untrusted = 0;
+    /** Those that refused a certificate, or had one refused, since another failure. */
+    const untrusted = new Set<Link>();
     let mayHaveHappened = false;
+    if (only === undefined && this.#endpoints.count === 0)
+      await this.#found(plan, endMs - this.#clock.nowMs());
     for (let attempt = 1; ; attempt++) {
-      const index = this.#current;
-      const link = only ?? this.#links[index];
-      const leftMs = endMs - this.#clock.nowMs();
+      const place = only === undefined ? this.#endpoints.take() : undefined;
+      const link = defined(only ?? place?.link, "an endpoint");
+      const round = only === undefined ? this.#endpoints.count : 1;
+      const beginMs = this.#clock.nowMs();
+      const leftMs = endMs - beginMs;
       if (plan.trace !== undefined) noteAttempt(plan.trace, link, attempt);
+      if (only === undefined) this.#leader?.look(plan.metadata, attempt > 1);
       try {
-        return await link.call(
+        const response = await link.call(
           path,
           plan.request,
           plan.metadata,
@@ -115,14 +122,19 @@ export class Failover {
           leftMs,
           signal,
         );
+        if (place !== undefined) this.#endpoints.end(place, "answered");
+        return response;
       } catch (error) {
+        const outcome = this.#outcomeOf(error, this.#clock.nowMs() - beginMs);
+        if (place !== undefined) this.#endpoints.end(place, outcome);
         if (!(error instanceof LinkError)) throw error;
         mayHaveHappened ||= isOpen(error);
         const facts = { method: path, endpoint: link.endpoint, attempts: attempt, mayHaveHappened };
         if (signal?.aborted) throw abortError(signal, facts);
-        untrusted = error.isUntrusted ? untrusted + 1 : 0;
+        if (error.isUntrusted) untrusted.add(link);
+        else untrusted.clear();
         // No endpoint is left that could be another's.
-        if (untrusted >= round) throw failure(error, facts, false);
+        if (untrusted.size >= round) throw failure(error, facts, false);
         // The link's own clock may be a little ahead.
         const isOver = this.#clock.nowMs() >= endMs || error.grpcCode === GrpcCode.DeadlineExceeded;
         if (
@@ -139,23 +151,48 @@ export class Failover {
           throw failure(reported.error, { ...facts, endpoint: reported.link.endpoint }, isOver);
         }
         before = { error, link };
-        // A concurrent call may have moved to the next endpoint already.
-        if (only === undefined && this.#current === index) this.#current = (index + 1) % round;
-        if (attempt % round === 0) {
-          const pauseMs = backoff.nextMs();
-          if (this.#clock.nowMs() + pauseMs >= endMs) throw failure(error, facts, true);
-          await this.#clock.sleep(pauseMs, signal);
-          if (signal?.aborted) throw abortError(signal, facts);
-          if (this.#closed) throw failure(error, facts, false);
-        }
+        if (attempt % round !== 0) continue;
+        const pauseMs = backoff.nextMs();
+        if (this.#clock.nowMs() + pauseMs >= endMs) throw failure(error, facts, true);
+        if (only === undefined) this.#endpoints.lookAgain();
+        await this.#clock.sleep(pauseMs, signal);
+        if (signal?.aborted) throw abortError(signal, facts);
+        if (this.#closed) throw failure(error, facts, false);
       }
+    }
+  }
+
+  /** What an attempt says of its endpoint. A time that is shorter than a dial's says nothing. */
+  #outcomeOf(error: unknown, tookMs: number): Outcome {
+    if (!(error instanceof LinkError)) return "unknown";
+    const { grpcCode } = error;
+    if (grpcCode === GrpcCode.Unavailable) return "failed";
+    if (grpcCode === GrpcCode.Canceled) return "unknown";
+    if (grpcCode !== GrpcCode.DeadlineExceeded) return "answered";
+    return tookMs >= this.#options.dialTimeoutMs ? "failed" : "unknown";
+  }
+
+  /** Resolves when there are endpoints. Rejects with ClientError. */
+  async #found({ path, signal }: CallOf, timeoutMs: number): Promise<void> {
+    const over = new AbortController();
+    const stop = (): void => over.abort();
+    signal?.addEventListener("abort", stop);
+    void this.#clock.sleep(timeoutMs, over.signal).then(stop);
+    try {
+      await this.#endpoints.found(over.signal);
+    } catch (error) {
+      if (signal?.aborted) throw abortError(signal, { method: path });
+      if (!(error instanceof LinkError)) throw deadlineError({ method: path });
+      throw failure(error, { method: path }, false);
+    } finally {
+      signal?.removeEventListener("abort", stop);
+      stop();
     }
   }
 
   /**
    * Opens a stream at `only`, or at the endpoint in use and then at each of the others once.
-   * Rejects with ClientError. The caller handles later failures of the stream, and calls `leave` to
-   * move the next call to another endpoint.
+   * Rejects with ClientError. The caller handles later failures of the stream.
    */
   async stream(
     path: string,
@@ -163,19 +200,30 @@ export class Failover {
     only?: Link,
     signal?: AbortSignal,
     trace?: CallTrace,
-  ): Promise<{ stream: LinkStream; link: Link }> {
+  ): Promise<OpenedStream> {
+    if (only === undefined && this.#endpoints.count === 0)
+      await this.#found({ path, signal }, this.#options.timeoutMs);
     for (let attempt = 1; ; attempt++) {
       if (this.#closed)
         throw new ClientError(GrpcCode.Canceled, "the client is closed", { method: path });
-      const link = only ?? this.#links[this.#current];
+      const place = only === undefined ? this.#endpoints.take() : undefined;
+      const link = defined(only ?? place?.link, "an endpoint");
+      const over = (outcome: Outcome): void => {
+        if (place !== undefined) this.#endpoints.end(place, outcome);
+        else if (outcome === "failed") this.#endpoints.leave(link);
+      };
       if (trace !== undefined) noteAttempt(trace, link, attempt);
+      if (only === undefined) this.#leader?.look(metadata, attempt > 1);
       const opening = link.stream(path, metadata, this.#options.dialTimeoutMs);
       try {
-        const stream = signal === undefined ? opening : unlessAborted(opening, signal);
-        return { stream: await stream, link };
+        const stream = await (signal === undefined ? opening : unlessAborted(opening, signal));
+        place?.report("answered", this.#clock.nowMs());
+        const ended = (failed: boolean): void => over(failed ? "failed" : "unknown");
+        return { stream, link, ended };
       } catch (error) {
         const facts = { method: path, endpoint: link.endpoint, attempts: attempt };
         if (signal?.aborted) {
+          over("unknown");
           opening.then(
             (late) => late.cancel(),
             () => {},
@@ -183,28 +231,36 @@ export class Failover {
           throw abortError(signal, facts);
         }
         if (!(error instanceof LinkError)) throw error;
-        this.leave(link);
-        if (only !== undefined || attempt >= this.#links.length) throw failure(error, facts, false);
+        over("failed");
+        if (only !== undefined) throw failure(error, facts, false);
+        if (attempt < this.#endpoints.count) continue;
+        this.#endpoints.lookAgain();
+        throw failure(error, facts, false);
       }
     }
-  }
-
-  /** Moves to the next endpoint if `link` is the one in use. */
-  leave(link: Link): void {
-    if (this.#links[this.#current] === link)
-      this.#current = (this.#current + 1) % this.#links.length;
   }
 
   /** Closes all links; pending calls fail. */
   close(): void {
     this.#closed = true;
-    for (const link of this.#links) link.close();
+    this.#endpoints.close();
   }
 
   /** The link to one of the client's own endpoints, or undefined. */
   linkTo(endpoint: string): Link | undefined {
-    return this.#links.find((link) => link.endpoint === endpoint);
+    return this.#endpoints.linkTo(endpoint);
   }
+}
+
+/** What a wait for endpoints is for. */
+type CallOf = Pick<CallPlan, "path" | "signal">;
+
+/** A stream that is open. */
+export interface OpenedStream {
+  readonly stream: LinkStream;
+  readonly link: Link;
+  /** To be called when it has ended. @param failed the next call goes to another endpoint */
+  readonly ended: (failed: boolean) => void;
 }
 
 function noteAttempt(trace: CallTrace, { endpoint }: Link, attempt: number): void {

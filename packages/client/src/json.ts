@@ -17,8 +17,10 @@ const TO_JSON: PropertyDescriptor = {
 export function withJson<T extends object>(result: T): T {
   if ("toJSON" in result) return result;
   Object.defineProperty(result, "toJSON", TO_JSON);
-  for (const value of Object.values(result)) {
-    if (!Array.isArray(value)) addTo(value);
+  for (const name in result) {
+    const value: unknown = result[name];
+    if (!isMessage(value)) continue;
+    if (!Array.isArray(value)) withJson(value);
     else if (isMessage(value[0])) for (const one of value) addTo(one);
   }
   return result;

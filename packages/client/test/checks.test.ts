@@ -164,7 +164,7 @@ const REFUSED: readonly (readonly [call: () => unknown, message: string | RegExp
   [() => c.call({}, "x", true), /^call: request must be an object/],
   [() => c.get("k", { timeoutMs: -1 }), /^get: timeoutMs must be a number that is not negative/],
   [() => c.put("k", "v", { signal: {} }), /^put: signal must be an AbortSignal, not an object/],
-  [() => c.txn({}, { repeat: 1 }), /^call: repeat must be true or false, not the number 1/],
+  [() => c.txn({}, { repeat: 1 }), /^txn: repeat must be true or false, not the number 1/],
   [() => c.watch("k", { signal: 1 }), /^watch: signal must be an AbortSignal/],
   [() => c.leases.keepAlive(1n, undefined, { repeat: true }), /^keepAlive: unknown option repeat/],
   [

@@ -3,8 +3,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { GrpcCode, MaintenanceService } from "@quorate/proto";
 import { Client } from "../src/client.ts";
+import { Endpoints } from "../src/endpoints.ts";
 import type { ClientError } from "../src/errors.ts";
-import { Failover } from "../src/failover.ts";
+import { Failover, type FailoverOptions } from "../src/failover.ts";
 import { type CallMetadata, type Link, LinkError, type LinkStream } from "../src/link.ts";
 import { mayResume } from "../src/resume.ts";
 
@@ -88,6 +89,18 @@ const drops: Behaviour = () => new LinkError(GrpcCode.Unavailable, "connection d
 const read = { path: "/read", request: OK, repeatable: true, metadata: { token: undefined } };
 const write = { ...read, path: "/write", repeatable: false };
 
+const LIMITS: FailoverOptions = {
+  timeoutMs: 5000,
+  dialTimeoutMs: 700,
+  maxPendingCalls: 3,
+  prefersLeader: false,
+};
+const CIRCUIT = { failures: 3, openMs: 1000 };
+
+function over(links: readonly Link[], limits: FailoverOptions, clock: FakeClock): Failover {
+  return new Failover(new Endpoints(links, clock, { first: 0, circuit: CIRCUIT }), limits, clock);
+}
+
 function setUp(...behaviours: Behaviour[]): {
   failover: Failover;
   links: FakeLink[];
@@ -96,12 +109,7 @@ function setUp(...behaviours: Behaviour[]): {
   const links = behaviours.map((behaviour, index) => new FakeLink(`e${index}`, behaviour));
   const clock = new FakeClock();
   return {
-    failover: new Failover(
-      links,
-      { timeoutMs: 5000, dialTimeoutMs: 700, maxPendingCalls: 3 },
-      clock,
-      0,
-    ),
+    failover: over(links, LIMITS, clock),
     links,
     clock,
   };
@@ -375,10 +383,9 @@ test("a refused certificate is the end at once, where every endpoint has one", a
   const untrusted = () => new LinkError(GrpcCode.Unavailable, "TLS with a: expired", false, true);
   const links = ["a", "b"].map((name) => new FakeLink(name, untrusted));
   const stopped = () => assert.fail("it waits");
-  const clock = { nowMs: () => 0, sleep: stopped };
-  const limits = { timeoutMs: 5000, dialTimeoutMs: 1000, maxPendingCalls: 1 };
+  const clock = Object.assign(new FakeClock(), { sleep: stopped });
   const plan = { path: "p", request: OK, repeatable: true, metadata: { token: undefined } };
-  const failover = new Failover(links, limits, clock, 0);
+  const failover = over(links, LIMITS, clock);
   await assert.rejects(failover.call(plan), (error: ClientError) => {
     assert.equal(error.grpcCode, GrpcCode.Unavailable);
     assert.equal(error.message, "TLS with a: expired");
@@ -391,7 +398,7 @@ test("a refused certificate is the end at once, where every endpoint has one", a
   );
   // One endpoint with another certificate is enough.
   links[1].behaviour = () => OK;
-  assert.equal(await new Failover(links, limits, clock, 0).call(plan), OK);
+  assert.equal(await over(links, LIMITS, clock).call(plan), OK);
 });
 
 test("a failure says the method, the endpoint, the attempts, and whether it may have been executed", async () => {

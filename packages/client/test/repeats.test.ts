@@ -4,6 +4,7 @@ import { test } from "node:test";
 import { GrpcCode } from "@quorate/proto";
 import type { CallOptions } from "../src/call-options.ts";
 import { Client } from "../src/client.ts";
+import { Endpoints } from "../src/endpoints.ts";
 import { Failover } from "../src/failover.ts";
 import { type Link, LinkError } from "../src/link.ts";
 import { opGet, opPut } from "../src/requests.ts";
@@ -27,10 +28,12 @@ function losing(): { client: Client; sent: string[] } {
       nowMs += delayMs;
     },
   };
-  const limits = { timeoutMs: 100, dialTimeoutMs: 10, maxPendingCalls: 1 };
+  const limits = { timeoutMs: 100, dialTimeoutMs: 10, maxPendingCalls: 1, prefersLeader: false };
+  const circuit = { failures: 3, openMs: 1000 };
+  const endpoints = new Endpoints([link], clock, { first: 0, circuit });
   const timer = { after: () => () => {} };
   return {
-    client: new Client(new Failover([link], limits, clock, 0), () => link, undefined, timer),
+    client: new Client(new Failover(endpoints, limits, clock), () => link, undefined, timer),
     sent,
   };
 }

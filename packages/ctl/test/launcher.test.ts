@@ -14,6 +14,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
@@ -251,4 +252,47 @@ test("a program with a function main runs it in a process that has not translate
       time,
     );
   }
+});
+
+test("a bundle is started while its sources are as they were, and not for who looks into them", () => {
+  const copy = join(scratch, "checkout");
+  const bundles = join(copy, "node_modules/.cache/quorate-bundle");
+  mkdirSync(bundles, { recursive: true });
+  mkdirSync(join(copy, "bin"));
+  cpSync(join(root, "bin/launch.js"), join(copy, "bin/launch.js"));
+  writeFileSync(join(copy, "package.json"), '{ "type": "module" }');
+  writeFileSync(join(copy, "source.js"), 'console.log("source");\n');
+  writeFileSync(join(bundles, "probe.mjs"), 'console.log("bundle");\n');
+  writeFileSync(
+    join(copy, "bin/probe.js"),
+    'import { launch } from "./launch.js";\nawait launch("probe", "source.js");\n',
+  );
+  const { size, mtimeMs } = statSync(join(copy, "source.js"));
+  const manifest = (sources: unknown) =>
+    writeFileSync(
+      join(bundles, "probe.json"),
+      JSON.stringify({ program: "node_modules/.cache/quorate-bundle/probe.mjs", sources }),
+    );
+  const run = (flags: readonly string[] = [], env: NodeJS.ProcessEnv = {}) =>
+    spawnSync(process.execPath, [...flags, join(copy, "bin/probe.js")], {
+      encoding: "utf8",
+      env: { ...process.env, NODE_OPTIONS: "", ...env },
+    }).stdout.trim();
+  assert.equal(run(), "source");
+  manifest([["source.js", size, mtimeMs]]);
+  assert.equal(run(), "bundle");
+  assert.equal(run(["--inspect-port=0"]), "source");
+  assert.equal(run([], { NODE_OPTIONS: "--import=data:text/javascript," }), "source");
+  assert.equal(run([], { NODE_V8_COVERAGE: join(scratch, "coverage") }), "source");
+  for (const sources of [
+    [["source.js", size + 1, mtimeMs]],
+    [["source.js", size, mtimeMs - 1]],
+    [["gone.js", size, mtimeMs]],
+    undefined,
+  ]) {
+    manifest(sources);
+    assert.equal(run(), "source");
+  }
+  writeFileSync(join(bundles, "probe.json"), "{");
+  assert.equal(run(), "source");
 });

@@ -23,6 +23,7 @@ import type { Member, MemberDeps, MemberObserver } from "@quorate/member";
 import { type AlarmMember, CodedError } from "@quorate/proto";
 import type { ServiceTable } from "@quorate/rpc";
 import { type ConfigFile, configOfObject, loadConfig, type ServerConfig } from "@quorate/server";
+import { watchLoop } from "./loop-watch.ts";
 
 export interface MemberOptions {
   /**
@@ -48,8 +49,20 @@ export interface MemberOptions {
    * event loop. Default: false.
    */
   readonly ownThread?: boolean;
+  /**
+   * Warn, by the event "held" and in the log, when the program has held the member's event loop for
+   * longer than this share of the election timeout; more than 0, default 0.25.
+   */
+  readonly maxHeldShare?: number;
   /** Default: no logs. */
   readonly logger?: Logger;
+}
+
+/** How long a program held the event loop of its member. */
+export interface HeldLoop {
+  readonly heldMs: number;
+  /** After so long without a heartbeat a member calls an election. */
+  readonly electionTimeoutMs: number;
 }
 
 /** A leader as a member knows it. */
@@ -68,6 +81,8 @@ export interface MemberEvents {
   leader: [change: LeaderChange];
   /** Alarms were raised or ended; with those that are raised now. */
   alarms: [alarms: readonly AlarmMember[]];
+  /** The program has held the event loop for longer than `maxHeldShare` of the election timeout. */
+  held: [held: HeldLoop];
   /** The member has ended; with the error if it had to. Once, and the last. */
   closed: [error?: unknown];
 }
@@ -138,6 +153,8 @@ const MEMORY_DISK_BYTES: number = 1024 * 1024 * 1024;
 
 /** A segment is written with zeros before its first use, so a large one delays the first start. */
 const WAL_SEGMENT_BYTES = 8_000_000;
+
+const MAX_HELD_SHARE = 0.25;
 
 /** A free port can be taken before the member listens on it. */
 const MAX_ATTEMPTS = 3;
@@ -272,6 +289,16 @@ async function start(
   void serving.member.ready.then(() => {
     if (!end.hasEnded) events.emit("ready");
   });
+  const { electionTimeoutMs } = config;
+  const mostMs = electionTimeoutMs * (options.maxHeldShare ?? MAX_HELD_SHARE);
+  const watchdog = watchLoop(clock, mostMs, (heldMs) => {
+    options.logger?.warn("the program held the event loop: heartbeats of this member were late", {
+      "held-ms": Math.round(heldMs),
+      "election-timeout-ms": electionTimeoutMs,
+    });
+    events.emit("held", { heldMs, electionTimeoutMs });
+  });
+  void end.promise.catch(() => {}).then(() => watchdog.cancel());
   const links = new Set<LocalLink>();
   const ending = async (close: () => Promise<void>): Promise<void> => {
     await close();

@@ -150,7 +150,7 @@ if (parentPort !== null && isThread(workerData)) {
   const logger = hasLogger ? { logger: sentLogger(send) } : {};
   try {
     const member = await launch({ ...options, ...logger });
-    for (const name of ["leader", "alarms"] as const)
+    for (const name of ["leader", "alarms", "held"] as const)
       member.events.on(name, (...values: unknown[]) => send({ kind: "event", name, values }));
     void member.ready.then(() => send({ kind: "event", name: "ready", values: [] }));
     member.events.once("closed", (error) => {

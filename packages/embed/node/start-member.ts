@@ -13,6 +13,10 @@ const MEMBER_SHAPE: Shape<MemberOptions> = {
   flags: TEXTS,
   isPrivate: FLAG,
   ownThread: FLAG,
+  maxHeldShare: {
+    name: "a number above 0",
+    is: (value) => typeof value === "number" && value > 0 && value < Number.POSITIVE_INFINITY,
+  },
   logger: {
     name: "a Logger, with debug, info, warn, error and child",
     is: (value) =>

@@ -1,4 +1,7 @@
-/** Front-ends in threads of their own: who gets a connection, and what one takes with it. */
+/**
+ * Front-ends in threads of their own: who gets a connection, and what one takes with it.
+ * @slow
+ */
 import assert from "node:assert/strict";
 import { Agent, get } from "node:http";
 import { type AddressInfo, connect, Socket } from "node:net";

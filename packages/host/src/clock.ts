@@ -29,3 +29,8 @@ export interface Clock extends TurnClock {
    */
   every(periodMs: number, task: () => void): Timer;
 }
+
+/** Ends after at least `delayMs` (0 or more) of the clock; nothing ends it before. */
+export function sleep(clock: Pick<Clock, "after">, delayMs: number): Promise<void> {
+  return new Promise((resolve) => void clock.after(delayMs, resolve));
+}

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import type { FlagValues } from "@quorate/cli";
 import { CodedError } from "@quorate/proto";
 import { AUTHORIZATION_MODES, type AuthorizationMode } from "../src/authz/union.ts";
+import { firstAddressOf } from "../src/crd/validation/ip.ts";
 import type { EtcdOptions, ServeOptions } from "./serve-options.ts";
 
 /** A flag that is refused; the text is for the operator. */
@@ -39,6 +40,8 @@ export function optionsOf(flags: FlagValues): ServeOptions {
     hosts: [flags.string("advertise-address"), flags.string("external-hostname")].filter(
       (host) => host !== "",
     ),
+    advertiseAddress: flags.string("advertise-address"),
+    serviceIp: serviceIpOf(flags.string("service-cluster-ip-range")),
     dataDir: dataDirOf(flags),
     etcd: etcdOf(flags),
     etcdPrefix: flags.string("etcd-prefix"),
@@ -66,6 +69,14 @@ export function optionsOf(flags: FlagValues): ServeOptions {
     shutdownDelayMs: flags.durationMs("shutdown-delay-duration"),
     kubeconfigPath: flags.string("kubeconfig-out"),
   };
+}
+
+/** The first address of the first range: "10.0.0.1" of "10.0.0.0/24,fd00::/112". */
+function serviceIpOf(ranges: string): string {
+  const [range] = ranges.split(",");
+  const address = firstAddressOf(range.trim());
+  if (address !== undefined) return address;
+  throw new FlagRefusal(`--service-cluster-ip-range is ${range}; it must be ADDRESS/BITS`);
 }
 
 function required(flags: FlagValues, name: string): string {

@@ -36,7 +36,13 @@ const storage: Flags = {
 const serving: Flags = {
   "bind-address": text("address to listen on", "127.0.0.1"),
   "secure-port": int("port to listen on; 0 for a free one", "6443"),
-  "advertise-address": text("another address by which clients reach the server"),
+  "advertise-address": text(
+    "another address by which clients reach the server; in the Endpoints kubernetes",
+  ),
+  "service-cluster-ip-range": text(
+    "the Service kubernetes has the first address of this range; other services have none",
+    "10.0.0.0/24",
+  ),
   "external-hostname": text("another host name by which clients reach the server"),
   "tls-cert-file": text("certificate that clients see; by default one made in --data-dir"),
   "tls-private-key-file": text("key of that certificate"),
@@ -94,7 +100,6 @@ const audit: Flags = {
 /** Flags of kube-apiserver about what is not here: accepted, so that its command lines start. */
 const ignored: Flags = {
   "allow-privileged": yesNo("no effect: pods do not run here"),
-  "service-cluster-ip-range": text("no effect: services have no addresses here"),
   "disable-admission-plugins": list("no effect: only the standard admission is on"),
   profiling: yesNo("no effect: there are no profiles to serve", "true"),
   "storage-backend": text("no effect: etcd3 is the only one"),

@@ -16,6 +16,10 @@ export interface ServeOptions {
   readonly bindAddress: string;
   /** 0 for a free one. */
   readonly port: number;
+  /** The address in the Endpoints "kubernetes"; "": bindAddress. */
+  readonly advertiseAddress: string;
+  /** The address of the Service "kubernetes"; no other Service has one. */
+  readonly serviceIp: string;
   /** Names and addresses in the certificate that the server makes, besides its own. */
   readonly hosts: readonly string[];
   /** Where certificates, and the data of the embedded member, are. */
@@ -85,6 +89,8 @@ export interface AuditLogOptions {
 export const DEFAULT_SERVE_OPTIONS: Omit<ServeOptions, "dataDir"> = {
   bindAddress: "127.0.0.1",
   port: 0,
+  advertiseAddress: "",
+  serviceIp: "10.0.0.1",
   hosts: [],
   etcd: undefined,
   etcdPrefix: "/registry",

@@ -20,6 +20,7 @@ import {
 } from "@quorate/host/node";
 import type { UserInfo } from "@quorate/kube-storage";
 import { MetricRegistry } from "@quorate/metrics";
+import { defined } from "@quorate/proto";
 import { EngineServer } from "@quorate/rpc/node";
 import { parseTokenFile } from "../src/authn/token-file.ts";
 import { MAX_BODY_BYTES } from "../src/handlers/call.ts";
@@ -139,8 +140,12 @@ async function open(options: ServeOptions, deps: ServeDeps, opened: Opened): Pro
   await plane.ready(nodeClock, READY_TIMEOUT_MS);
   const [bound] = await engine.listen();
   opened.add(() => engine.close(GRACE_MS));
-  await plane.start();
   const address = isAny(bindAddress) ? "127.0.0.1" : bindAddress;
+  await plane.start({
+    clusterIp: options.serviceIp,
+    address: options.advertiseAddress || address,
+    port: defined(bound.port, "the port"),
+  });
   const url = `https://${address.includes(":") ? `[${address}]` : address}:${bound.port}`;
   const { issuers, keys } = settings.access.serviceAccounts;
   for (const [path, page] of openIdPages(issuers[0], url, keys)) pages.set(path, page);

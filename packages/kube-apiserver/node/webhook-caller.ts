@@ -9,6 +9,7 @@
  * The certificate must be valid for "webhook.operators.svc", as in Kubernetes.
  */
 
+import { posix } from "node:path";
 import { tlsContext } from "@quorate/host";
 import { defined } from "@quorate/proto";
 import type { Agent, Dispatcher } from "undici";
@@ -167,11 +168,12 @@ function placeOf(config: WebhookClientConfig, services: ReadonlyMap<string, stri
         `could not get REST client: Unparsable URL: ${config.url}`,
       );
     }
+    url.pathname = cleanPath(url.pathname);
     return { url, address: undefined, caPem };
   }
   const { name, namespace, path = "/", port = 443 } = config.service;
   const service = `${name}.${namespace}`;
-  const url = new URL(`https://${service}.svc:${port}${path.startsWith("/") ? path : `/${path}`}`);
+  const url = new URL(`https://${service}.svc:${port}${cleanPath(path)}`);
   const address = services.get(`${service}:${port}`) ?? services.get(service);
   if (address === undefined) {
     throw new WebhookCallError(
@@ -181,6 +183,12 @@ function placeOf(config: WebhookClientConfig, services: ReadonlyMap<string, stri
     );
   }
   return { url, address, caPem };
+}
+
+/** As Go's path.Join: one slash between segments, none at the end. */
+function cleanPath(path: string): string {
+  const clean = posix.join("/", path);
+  return clean.length > 1 && clean.endsWith("/") ? clean.slice(0, -1) : clean;
 }
 
 function caOf(caBundle: string | undefined): string | undefined {

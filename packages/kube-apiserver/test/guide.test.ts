@@ -1,4 +1,7 @@
-/** docs/guide/kubernetes.md, executed. */
+/**
+ * docs/guide/kubernetes.md, executed.
+ * @slow
+ */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";

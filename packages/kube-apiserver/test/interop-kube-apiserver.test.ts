@@ -1,6 +1,7 @@
 /**
  * A real kube-apiserver and our storage on one member: each reads what the other wrote, the bytes
  * are the same, and our watch sees its writes. Encryption is on, with the same file.
+ * @slow
  */
 import assert from "node:assert/strict";
 import { generateKeyPairSync } from "node:crypto";

@@ -1,4 +1,7 @@
-/** EtcdStore passes the contract of storages over a member: ours, and etcd where it is there. */
+/**
+ * EtcdStore passes the contract of storages over a member: ours, and etcd where it is there.
+ * @slow
+ */
 import { spawnSync } from "node:child_process";
 import test, { after } from "node:test";
 import type { Client } from "@quorate/client";

@@ -3,7 +3,7 @@
  * done and the cluster has a version, the member is ready to serve. The messages are those that
  * scripts wait for in etcd's logs.
  */
-import type { Clock, Logger } from "@quorate/host";
+import { type Clock, type Logger, sleep } from "@quorate/host";
 import { idToHex, membershippb } from "@quorate/proto";
 import type { MemberConfig } from "./config/member-config.ts";
 import { majorMinor, SERVER_VERSION } from "./config/version.ts";
@@ -70,7 +70,7 @@ export class Publication {
         });
         // What is refused at once would be refused again and again, and the member would do nothing
         // else.
-        await new Promise<void>((resolve) => this.#parts.clock.after(PUBLISH_RETRY_MS, resolve));
+        await sleep(this.#parts.clock, PUBLISH_RETRY_MS);
       }
     }
     if (this.#parts.lifetime.hasEnded) return;

@@ -1,4 +1,7 @@
-/** The plan of a cluster, over an API server and members in memory. */
+/**
+ * The plan of a cluster, over an API server and members in memory.
+ * @slow
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SeededRandom } from "@quorate/host";

@@ -1,4 +1,7 @@
-/** The operator's calls to members, over real ones. */
+/**
+ * The operator's calls to members, over real ones.
+ * @slow
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ClientError, connect } from "@quorate/client";

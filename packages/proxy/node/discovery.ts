@@ -3,7 +3,7 @@
  * client/pkg/transport, ValidateSecureEndpoints).
  */
 import { connect as connectTls } from "node:tls";
-import { discoverEndpoints as clientEndpoints } from "@quorate/ctl";
+import { discoverEndpoints as clientEndpoints } from "@quorate/client/node";
 import { type Logger, type Names, type SrvTarget, tlsContext } from "@quorate/host";
 import { splitAddress } from "@quorate/rpc/node";
 

@@ -2,6 +2,7 @@
  * The engine's layers under random and mutated input. A short run by default; `./dev fuzz rpc`
  * runs longer (QUORATE_FUZZ_MINUTES for each part). A failure names its case: QUORATE_FUZZ_SEED
  * runs that one alone.
+ * @slow
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";

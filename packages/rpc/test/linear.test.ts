@@ -1,4 +1,7 @@
-/** What a client sends in a head costs what its length costs (docs/operate/security/linear.md). */
+/**
+ * What a client sends in a head costs what its length costs (docs/operate/security/linear.md).
+ * @slow
+ */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { HttpHead } from "@quorate/host";

@@ -1,5 +1,6 @@
 /** The HTTP endpoints of the client and metrics ports. */
 import { randomBytes } from "node:crypto";
+import type { Console } from "@quorate/console";
 import { type HttpExchangeHandler, type HttpHandler, type Logger, plainError } from "@quorate/host";
 import { type HttpKvParts, httpKv } from "@quorate/http-kv";
 import type { Member } from "@quorate/member";
@@ -23,12 +24,14 @@ export async function dataEndpoints(
   { enableV2, http }: Pick<ServerConfig, "enableV2" | "http">,
   member: Member,
   parts: Omit<HttpKvParts, "access" | "hashKey">,
+  page?: Console,
 ): Promise<ReadonlyMap<string, HttpExchangeHandler>> {
   const hashKey = randomBytes(32);
   const v2 = enableV2 ? await import("@quorate/v2") : undefined;
   return new Map([
     ...(http.areKeysOn ? httpKv(member, { ...parts, access: http, hashKey }) : []),
     ...(v2?.v2Routes(member, { ...parts, hashKey }) ?? []),
+    ...(page?.routes(parts) ?? []),
   ]);
 }
 
@@ -85,9 +88,10 @@ export async function httpSide(
   { logger: root }: ProcessDeps,
   member: Member,
   parts: HttpParts,
+  page: Console | undefined,
 ): Promise<HttpSide> {
   const plain = plainEndpoints(member, versionOf(member), root.child("etcdhttp"));
-  const data = await dataEndpoints(config, member, parts);
+  const data = await dataEndpoints(config, member, parts, page);
   return {
     client: exchangeRouter(new Map([...plain, ...data])),
     metrics: exchangeRouter(plain),

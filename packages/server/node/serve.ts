@@ -6,9 +6,10 @@
  *     -> clients served, those that waited first -> ... -> release
  */
 
+import type { Console } from "@quorate/console";
 import type { HttpHandler } from "@quorate/host";
 import { type Logger, plainError } from "@quorate/host";
-import type { LogCounts } from "@quorate/host/node";
+import { type LogCounts, nodeDisk } from "@quorate/host/node";
 import { AUTH_READINGS, Member, type MemberDeps } from "@quorate/member";
 import { logMetrics, processMetrics } from "@quorate/metrics/node";
 import { errorOf } from "@quorate/proto";
@@ -77,7 +78,9 @@ export interface ServeDeps extends ProcessDeps {
  * Starts a member and serves its clients; resolves when it does. Rejects, with everything closed,
  * if that does not work, or if the member ends before it serves, as one that was removed does.
  */
-export async function serve(config: ServerConfig, deps: ServeDeps): Promise<ServingMember> {
+export async function serve(config: ServerConfig, given: ServeDeps): Promise<ServingMember> {
+  const page = config.http.isConsoleOn ? await consoleStart(config, given) : undefined;
+  const deps = page === undefined ? given : { ...given, logger: page.logger };
   const resources = await acquire(config, deps);
   const early = Promise.withResolvers<never>();
   // Nobody waits for it once the member serves.
@@ -101,14 +104,37 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
     resources.release();
     throw error;
   });
-  peerHttp = httpRouter(peerEndpoints(member, versionOf(member)));
+  const shown = page?.open(member, resources);
+  if (shown !== undefined) resources.onRelease(shown.close);
+  peerHttp = httpRouter(
+    new Map([...peerEndpoints(member, versionOf(member)), ...(shown?.peerEndpoints ?? [])]),
+  );
   try {
-    return await startServing(config, deps, resources, member, opened);
+    return await startServing(config, deps, resources, member, opened, shown);
   } catch (error) {
     await member.stop();
     resources.release();
     throw error;
   }
+}
+
+/** The console, loaded only where it is on: it keeps the lines of the log from here on. */
+async function consoleStart({ dataDir }: ServerConfig, { clock, logger }: ServeDeps) {
+  const { LogRing, openConsole } = await import("@quorate/console");
+  const { pageFiles } = await import("@quorate/console/node");
+  const log = new LogRing(clock);
+  const freeBytes = (): number | undefined => {
+    try {
+      return nodeDisk.freeBytes(dataDir);
+    } catch {
+      return undefined;
+    }
+  };
+  return {
+    logger: log.around(logger),
+    open: (member: Member, { peerCalls }: Resources): Console =>
+      openConsole(member, { files: pageFiles, log, callPeer: peerCalls.call, freeBytes }),
+  };
 }
 
 /** What a member that ends by itself has still to close. */
@@ -136,12 +162,13 @@ async function startServing(
   resources: Resources,
   member: Member,
   opened: Opened,
+  page: Console | undefined,
 ): Promise<ServingMember> {
   addMetrics(config, deps, resources, member);
   const tracing = await tracingOf(config, deps, resources, member);
   try {
     opened.audit = await auditOf(config, deps, member);
-    return await open(config, deps, resources, member, opened, tracing);
+    return await open(config, deps, resources, member, opened, { tracing, page });
   } catch (error) {
     await closeAtOnce(opened);
     await tracing?.stop();
@@ -156,7 +183,7 @@ async function open(
   resources: Resources,
   member: Member,
   { servers, audit, ended }: Opened,
-  tracing: Tracing | undefined,
+  { tracing, page }: { readonly tracing: Tracing | undefined; readonly page: Console | undefined },
 ): Promise<ServingMember> {
   const audited = (tableOf: typeof serviceTable) =>
     audit === undefined ? tableOf(member) : audit.around(tableOf(member, (handler) => handler));
@@ -166,7 +193,7 @@ async function open(
   const services = around(traced(standard.services));
   const pages = traced(audited(pageTable));
   const observer = callObserver(config, deps, member);
-  const http = await httpSide(config, deps, member, { services, pages, observer });
+  const http = await httpSide(config, deps, member, { services, pages, observer }, page);
   const served = { services, http: http.client, observer };
   const client = await clientPort(config, deps, resources, served, member.metrics.registry);
   servers.push(client);

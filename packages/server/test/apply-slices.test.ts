@@ -2,6 +2,7 @@
  * Entries that take many turns of the event loop to apply: what goes on in between, and what ends
  * in between. Each turn takes a millisecond of the manual clock, and each slice looks at one key,
  * so that a delete of 2,000 keys takes two seconds: longer than an election timeout.
+ * @slow
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";

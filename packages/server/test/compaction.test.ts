@@ -1,4 +1,7 @@
-/** Compaction on whole members: by time, by revisions, in short steps, and over a restart. */
+/**
+ * Compaction on whole members: by time, by revisions, in short steps, and over a restart.
+ * @slow
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type Clock, silentLogger, Turns } from "@quorate/host";

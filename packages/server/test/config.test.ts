@@ -395,6 +395,13 @@ test("origins and hosts of HTTP requests are all, or those of a list", async () 
     await refused("BadValue", /for flag -cors: ".*" is no origin/, [`--cors=${origin}`]);
 });
 
+test("the console is off by default, and needs the gateway", async () => {
+  assert.equal((await run([])).config.http.isConsoleOn, false);
+  assert.equal((await run(["--console"])).config.http.isConsoleOn, true);
+  const flags = ["--console", "--enable-grpc-gateway=false"];
+  await refused("Contradiction", /^--console needs --enable-grpc-gateway/, flags);
+});
+
 test("a revocation list is in DER, as etcd takes it, or in PEM", async () => {
   const urls = [
     "--listen-client-urls=https://127.0.0.1:1",

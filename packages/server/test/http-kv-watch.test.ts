@@ -1,4 +1,7 @@
-/** GET /watch/KEY: frames, resuming, bounds, and what ends a stream. */
+/**
+ * GET /watch/KEY: frames, resuming, bounds, and what ends a stream.
+ * @slow
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { MemoryExchange } from "@quorate/host/testing";

@@ -1,6 +1,7 @@
 /**
  * Requests of a million parts are refused before they are decoded, by every method; the largest
  * reasonable ones pass.
+ * @slow
  */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";

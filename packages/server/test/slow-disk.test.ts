@@ -1,3 +1,7 @@
+/**
+ * A member whose disk is slow.
+ * @slow
+ */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { silentLogger } from "@quorate/host";

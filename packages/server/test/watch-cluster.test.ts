@@ -3,6 +3,7 @@
  * member, slow readers, compactions, crashes, stops, partitions and leader changes. What each watch
  * receives is what the model says, in order, nothing twice and nothing missing. QUORATE_SEED begins
  * elsewhere, QUORATE_SEEDS runs more.
+ * @slow
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";

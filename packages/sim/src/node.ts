@@ -448,7 +448,10 @@ export class Node {
     };
     member
       .handOver()
-      .then(() => member.stop())
+      .then(() => {
+        this.#deps.safety.keptLog.forget(this.name);
+        return member.stop();
+      })
       .then(end, end);
     this.#deps.scheduler.after(20_000, end);
   }

@@ -1,6 +1,7 @@
 /** Runs one seed, and says what came of it. */
 
 import type { SimOptions } from "./base/options.ts";
+import { watchRejections } from "./base/rejections.ts";
 import type { Explains } from "./check/judge.ts";
 import type { GuestFactory } from "./guests.ts";
 import { configsOf } from "./member-config.ts";
@@ -20,13 +21,9 @@ export async function runSeed(
 ): Promise<RunResult> {
   const world = new World(options, await configsOf(options), explains, guests);
   let violation: string | undefined;
-  const onRejection = (error: unknown) => {
-    // What a dead process still waited for ends as it may.
-    if (!/dead|closed|stopped/.test(String(error))) world.fail(error);
-  };
-  process.on("unhandledRejection", onRejection);
+  const fail = (error: unknown): void => world.fail(error);
   try {
-    await world.live();
+    await watchRejections(fail, () => world.live());
   } catch (error) {
     violation = error instanceof Error ? (error.stack ?? error.message) : String(error);
     world.story.record(
@@ -34,7 +31,6 @@ export async function runSeed(
       `violation: ${error instanceof Error ? error.message : String(error)}`,
     );
   }
-  process.off("unhandledRejection", onRejection);
   for (const node of world.nodes) node.process?.end();
   const { scheduler, safety, network, clients, nemesis, story, nodes } = world;
   return {

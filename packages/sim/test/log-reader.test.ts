@@ -1,4 +1,7 @@
-/** What reads a simulated log: it stops, no line is lost unannounced, and runs stay as they are. */
+/**
+ * What reads a simulated log: it stops, no line is lost unannounced, and runs stay as they are.
+ * @slow
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SeededRandom } from "@quorate/host";

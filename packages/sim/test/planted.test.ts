@@ -16,7 +16,7 @@ const MAX_SEEDS = 500;
 const SHORT = { set: { faultPhaseMs: 2000 } };
 
 /** Each build looks for some of the bugs, by its commit; `./dev soak packages` looks for all. */
-const TURNS = process.env["QUORATE_SOAK"] === "1" ? 1 : 8;
+const TURNS = process.env["QUORATE_SOAK"] === "1" ? 1 : 16;
 const turn = freshSeed() % TURNS;
 
 for (const [place, [bug, noted]] of [...HUNTED_BUGS].entries()) {

@@ -37,6 +37,19 @@ test("a read finds the newest put at or before its revision, and nothing after a
   assert.equal(reads(sample()), "- 2.0 3.0 3.0 - - 7.2 7.2 - -");
 });
 
+test("the index counts the events after a revision, in each of its forms", () => {
+  const counts = (index: KeyIndex) =>
+    Array.from({ length: 10 }, (_, at) => index.changesAfter(at)).join(" ");
+  const index = KeyIndex.put(2, 0, false);
+  assert.equal(counts(index), "1 1 0 0 0 0 0 0 0 0");
+  const deleted = KeyIndex.put(2, 0, false);
+  deleted.delete(5, 0);
+  assert.equal(counts(deleted), "2 2 1 1 1 0 0 0 0 0");
+  index.put(3, 0, true);
+  assert.equal(counts(index), "2 2 1 0 0 0 0 0 0 0");
+  assert.equal(counts(sample()), "6 6 5 4 4 3 3 1 1 0");
+});
+
 test("the index knows created revision, version and lease of the last generation", () => {
   const index = KeyIndex.put(4, 3, true);
   assert.deepEqual(

@@ -19,6 +19,8 @@ export const MAX_WAITING = 100_000;
 
 export class Gate {
   readonly #waiting: (() => void)[] = [];
+  /** So many of them have passed; shift() would move all others each time. */
+  #passed = 0;
   #isShut = false;
   /** Ids of members that are cut off. */
   cut: ReadonlySet<bigint> = new Set();
@@ -37,22 +39,26 @@ export class Gate {
     this.#isShut = false;
     // What runs may shut it again.
     while (!this.#isShut) {
-      const next = this.#waiting.shift();
-      if (next === undefined) return;
+      const next = this.#waiting[this.#passed];
+      if (next === undefined) break;
+      this.#passed++;
       next();
     }
+    this.#waiting.splice(0, this.#passed);
+    this.#passed = 0;
   }
 
   /** Drops what waits: its member is gone. */
   clear(): void {
     this.#waiting.length = 0;
+    this.#passed = 0;
     this.#isShut = false;
   }
 
   /** Runs `task` now, or when the gate opens. False if too much waits: it never runs. */
   pass(task: () => void): boolean {
     if (!this.#isShut) task();
-    else if (this.#waiting.length >= MAX_WAITING) return false;
+    else if (this.#waiting.length - this.#passed >= MAX_WAITING) return false;
     else this.#waiting.push(task);
     return true;
   }

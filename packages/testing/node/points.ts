@@ -10,17 +10,16 @@ import {
   AuthDisableRequest,
   AuthRoleDeleteRequest,
   AuthUserDeleteRequest,
+  defined,
   equals,
   fromLatin1,
   KeyValue,
   LeaseGrantRequest,
   LeaseRevokeRequest,
-  RangeRequest,
   type RequestOp,
   TxnRequest,
-  toLatin1,
 } from "@quorate/proto";
-import type { Applied, RequestKind } from "@quorate/store";
+import type { Applied, NeedsRecord, RequestKind, VisitKey } from "@quorate/store";
 
 /** A key of a point. */
 interface Kept {
@@ -30,27 +29,45 @@ interface Kept {
 
 /** What a cluster holds. */
 export interface Point {
+  /** A key that has not changed since is as it was. */
+  readonly revision: number;
   /** By key in latin1. */
   readonly keys: ReadonlyMap<string, Kept>;
   /** Seconds to live by lease. */
   readonly leases: ReadonlyMap<bigint, number>;
 }
 
-export const EMPTY: Point = { keys: new Map(), leases: new Map() };
+export const EMPTY: Point = { revision: 0, keys: new Map(), leases: new Map() };
+
+const ALL_KEYS = { single: false, key: "", to: undefined } as const;
+
+/** Runs `look` on all that is committed, on this thread at once. */
+function looking<T>(member: Member, look: () => T): Promise<T> {
+  return member.read(MEMBER_CALLER, { access: { kind: "status" }, linearizable: true, run: look });
+}
 
 /** What the cluster holds now, read through its leader. */
-export async function pointOf(member: Member): Promise<Point> {
-  const request = RangeRequest.create({ key: new Uint8Array(1), rangeEnd: new Uint8Array(1) });
-  const { kvs } = await propose(member, "range", RangeRequest.encode(request));
-  const keys = kvs.map((bytes): [string, Kept] => {
-    const { key, value, lease } = KeyValue.decode(bytes);
-    return [toLatin1(key), { value: value.slice(), lease }];
+export function pointOf(member: Member): Promise<Point> {
+  return looking(member, () => {
+    const { mvcc } = member.store;
+    const revision = mvcc.currentRevision;
+    const keys = new Map<string, Kept>();
+    const visit: VisitKey = (key, _index, record) => {
+      keys.set(key, keptOf(defined(record, "the record")));
+      return true;
+    };
+    for (const _ of mvcc.view.each(ALL_KEYS, revision, visit, () => true));
+    return { revision, keys, leases: leasesOf(member) };
   });
-  const leases = [...member.store.lessor.all()].map((one): [bigint, number] => [
-    one.id,
-    one.ttlSeconds,
-  ]);
-  return { keys: new Map(keys), leases: new Map(leases) };
+}
+
+function keptOf(record: Uint8Array): Kept {
+  const { value, lease } = KeyValue.decode(record);
+  return { value: value.slice(), lease };
+}
+
+function leasesOf(member: Member): ReadonlyMap<bigint, number> {
+  return new Map([...member.store.lessor.all()].map(({ id, ttlSeconds }) => [id, ttlSeconds]));
 }
 
 /** Brings the cluster back to a point, without users and alarms. */
@@ -61,22 +78,23 @@ export async function returnTo(member: Member, point: Point, maxTxnOps: number):
     await propose(member, "authUserDelete", AuthUserDeleteRequest.encode({ name }));
   for (const role of auth.roleNames())
     await propose(member, "authRoleDelete", AuthRoleDeleteRequest.encode({ role }));
-  const now = await pointOf(member);
-  await Promise.all(
-    [...now.leases.keys()]
-      .filter((ID) => !point.leases.has(ID))
-      .map((ID) => propose(member, "leaseRevoke", LeaseRevokeRequest.encode({ ID }))),
-  );
-  await Promise.all(
-    [...point.leases]
-      .filter(([ID]) => !now.leases.has(ID))
-      .map(([ID, TTL]) => propose(member, "leaseGrant", LeaseGrantRequest.encode({ ID, TTL }))),
-  );
-  const changes = differences(now, point);
+  const { leases, changes } = await looking(member, () => ({
+    leases: leasesOf(member),
+    changes: differences(member, point),
+  }));
+  // All at once, for one round of Raft: they are applied in this order.
+  const steps: Promise<unknown>[] = [];
+  for (const ID of leases.keys())
+    if (!point.leases.has(ID))
+      steps.push(propose(member, "leaseRevoke", LeaseRevokeRequest.encode({ ID })));
+  for (const [ID, TTL] of point.leases)
+    if (!leases.has(ID))
+      steps.push(propose(member, "leaseGrant", LeaseGrantRequest.encode({ ID, TTL })));
   for (let at = 0; at < changes.length; at += maxTxnOps) {
     const success = changes.slice(at, at + maxTxnOps);
-    await propose(member, "txn", TxnRequest.encode(TxnRequest.create({ success })));
+    steps.push(propose(member, "txn", TxnRequest.encode(TxnRequest.create({ success }))));
   }
+  await Promise.all(steps);
   for (const { memberId, type } of alarms.list()) {
     const action = AlarmRequest_AlarmAction.DEACTIVATE;
     await propose(
@@ -87,18 +105,37 @@ export async function returnTo(member: Member, point: Point, maxTxnOps: number):
   }
 }
 
-/** Deletions first: they make room. */
-function differences(now: Point, then: Point): RequestOp[] {
-  const deleted = [...now.keys.keys()]
-    .filter((key) => !then.keys.has(key))
-    .map((key) => opDelete(fromLatin1(key)));
-  const put = [...then.keys]
-    .filter(([key, { value, lease }]) => {
-      const held = now.keys.get(key);
-      return held === undefined || held.lease !== lease || !equals(held.value, value);
-    })
-    .map(([key, { value, lease }]) => opPut(fromLatin1(key), value, { lease }));
-  return [...deleted, ...put];
+/** Deletions first: they make room. Only records of keys that have changed since are read. */
+function differences(member: Member, point: Point): RequestOp[] {
+  const { mvcc } = member.store;
+  const revision = mvcc.currentRevision;
+  if (point.keys.size === 0) return mvcc.keyCount === 0 ? [] : [opDelete("", { fromKey: true })];
+  const deletes: RequestOp[] = [];
+  const puts: RequestOp[] = [];
+  const found = new Set<string>();
+  const visit: VisitKey = (key, _index, record) => {
+    const kept = point.keys.get(key);
+    if (kept === undefined) {
+      deletes.push(opDelete(fromLatin1(key)));
+      return true;
+    }
+    found.add(key);
+    if (record !== undefined && !isSame(keptOf(record), kept)) puts.push(putOf(key, kept));
+    return true;
+  };
+  const hasChanged: NeedsRecord = (index) => index.mainAt(index.find(revision)) > point.revision;
+  for (const _ of mvcc.view.each(ALL_KEYS, revision, visit, hasChanged));
+  if (found.size < point.keys.size)
+    for (const [key, kept] of point.keys) if (!found.has(key)) puts.push(putOf(key, kept));
+  return [...deletes, ...puts];
+}
+
+function isSame(now: Kept, then: Kept): boolean {
+  return now.lease === then.lease && equals(now.value, then.value);
+}
+
+function putOf(key: string, { value, lease }: Kept): RequestOp {
+  return opPut(fromLatin1(key), value, { lease });
 }
 
 async function propose<K extends RequestKind>(

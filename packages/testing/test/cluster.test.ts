@@ -1,4 +1,7 @@
-/** Clusters in tests, and what tests do to them. */
+/**
+ * Clusters in tests, and what tests do to them.
+ * @slow
+ */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { join } from "node:path";

@@ -19,6 +19,31 @@ test("what waits passes in order, and only so much waits", () => {
   assert.deepEqual(passed.slice(0, 3), [0, 1, 2]);
 });
 
+test("what passes may shut the gate, open it, and drop what waits", () => {
+  const gate = new Gate();
+  const passed: string[] = [];
+  const pass = (name: string, task = () => {}) =>
+    gate.pass(() => {
+      passed.push(name);
+      task();
+    });
+  gate.shut();
+  pass("a", () => gate.shut());
+  pass("b", () => {
+    gate.shut();
+    pass("e");
+    gate.open();
+  });
+  pass("c");
+  pass("d", () => gate.clear());
+  gate.open();
+  assert.deepEqual(passed, ["a"]);
+  gate.open();
+  assert.deepEqual(passed, ["a", "b", "c", "d"]);
+  pass("f");
+  assert.deepEqual(passed.slice(4), ["f"]);
+});
+
 test("a clock behind a shut gate: timers wait, periods are skipped, what is cancelled is not run", () => {
   const gate = new Gate();
   const time = new ManualClock();

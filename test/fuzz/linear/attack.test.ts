@@ -1,4 +1,7 @@
-/** The attack finds work that grows faster than the text, and nothing else. */
+/**
+ * The attack finds work that grows faster than the text, and nothing else.
+ * @slow
+ */
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";

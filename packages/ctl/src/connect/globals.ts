@@ -132,7 +132,7 @@ export async function endpointsOf({ flags, io }: Invocation): Promise<readonly s
   const given = flags.strings("endpoints").map((endpoint) => endpoint.trim());
   if (domain === "") return given;
   const [{ discoverEndpoints }, { nodeNames }] = await Promise.all([
-    import("./discovery.ts"),
+    import("@quorate/client/node"),
     import("@quorate/host/node"),
   ]);
   const question = {

@@ -318,11 +318,29 @@ function specOf(plain: PlainKind, source: KindSource): ResourceSpec {
     namespaced,
     storagePrefix: plain.prefix ?? plain.plural,
     strategy,
-    ...(hasStatus ? { statusStrategy: statusStrategyOf(strategy) } : {}),
+    ...(hasStatus ? { statusStrategy: statusStrategy(plain.kind, strategy) } : {}),
     ...(plain.hasScale === true ? { scale: SCALE } : {}),
     table: NAME_AND_AGE,
     ...plain.more,
   });
+}
+
+/** What /status leaves as it is of the metadata of some kinds. */
+const KEPT_METADATA: Readonly<Record<string, "labels" | "ownerReferences">> = {
+  Deployment: "labels",
+  Pod: "ownerReferences",
+};
+
+function statusStrategy(kind: string, strategy: Strategy): Strategy {
+  const plain = statusStrategyOf(strategy);
+  const field = Object.hasOwn(KEPT_METADATA, kind) ? KEPT_METADATA[kind] : undefined;
+  if (field === undefined) return plain;
+  return {
+    ...plain,
+    resetFields: { "f:spec": {}, "f:metadata": { [`f:${field}`]: {} } },
+    prepareForUpdate: (ctx, object, old) =>
+      withMetadata(plain.prepareForUpdate(ctx, object, old), { [field]: old.metadata[field] }),
+  };
 }
 
 /** All of these kinds, as kube-apiserver serves them. */

@@ -29,6 +29,7 @@ import { Informer, type InformerHandler, Stop } from "../informers/informer.ts";
 import { isAlreadyExists, LocalClient, type ResourceRef } from "../informers/local-client.ts";
 import { systemContext } from "../informers/system-context.ts";
 import { Controllers } from "./controllers.ts";
+import { KubernetesService, type ServicePlace } from "./kubernetes-service.ts";
 import { LeaderElection } from "./leader-election.ts";
 
 export const DEFAULT_NAMESPACES = ["kube-system", "kube-public", "kube-node-lease", "default"];
@@ -72,6 +73,7 @@ export class PolicyRuntime {
   #informers: readonly Informer[] = [];
   #namespaces: Namespaces | undefined;
   #controllers: Controllers | undefined;
+  #service: KubernetesService | undefined;
   #timer: Timer | undefined;
   #isReady = false;
 
@@ -100,8 +102,11 @@ export class PolicyRuntime {
     return this.#election.isLeader;
   }
 
-  /** Resolves when requests can be served. Rejects with ApiError where the store fails. */
-  async start(): Promise<void> {
+  /**
+   * Resolves when requests can be served. Rejects with ApiError where the store fails.
+   * @param place of this server, for the Service "kubernetes"; absent: there is none
+   */
+  async start(place?: ServicePlace): Promise<void> {
     this.#informers = this.#makeInformers();
     for (const informer of this.#informers) informer.start();
     await Promise.all(this.#informers.map(({ synced }) => synced));
@@ -109,6 +114,11 @@ export class PolicyRuntime {
     if (this.#options.createsDefaultRoles) await reconcileDefaultPolicy(this.client);
     if (this.#stop.aborted) return;
     this.#timer = this.#deps.clock.every(NAMESPACE_PERIOD_MS, () => void this.#keepNamespaces());
+    const { clock, logger } = this.#deps;
+    if (place !== undefined) {
+      this.#service = new KubernetesService(place, { client: this.client, clock, logger });
+      await this.#service.start();
+    }
     this.#isReady = true;
     this.#election.start();
   }
@@ -116,6 +126,7 @@ export class PolicyRuntime {
   async stop(): Promise<void> {
     this.#timer?.cancel();
     for (const informer of this.#informers) informer.stop();
+    await this.#service?.stop();
     await this.#election.stop();
     this.#stop.abort();
   }

@@ -2,7 +2,7 @@
  * CustomResourceDefinitions as one part of an API server: the kind itself, and the resources that
  * the definitions in the store declare.
  */
-import type { Clock, Logger, Random } from "@quorate/host";
+import { type Clock, type Logger, type Random, sleep } from "@quorate/host";
 import {
   type Cancellation,
   DEFAULT_TABLE,
@@ -140,7 +140,7 @@ async function loadRules(clock: Clock) {
 }
 
 function pauseOf(clock: Clock): () => Promise<void> {
-  return () => new Promise<void>((resolve) => void clock.after(0, resolve));
+  return () => sleep(clock, 0);
 }
 
 /** The rules of a served version; the library loads with the first object that they judge. */

@@ -78,8 +78,11 @@ export class Definitions {
     const next = this.waiting.pop();
     if (next === undefined) return false;
     const [name, schema] = next;
-    const value = this.inline(schema, isBuiltin(name));
     const kinds = this.kinds.get(name);
+    const builtin = isBuiltin(name);
+    // kubectl would complain of what is unknown beside any field that is named.
+    const isOpen = this.version === "v2" && !builtin && kinds !== undefined && isOpaque(schema);
+    const value = isOpen ? { type: "object" } : this.inline(schema, builtin);
     if (kinds !== undefined) value["x-kubernetes-group-version-kind"] = kinds;
     this.done.push([name, value]);
     return true;
@@ -134,13 +137,7 @@ export class Definitions {
     if (schema["x-kubernetes-int-or-string"] === true) return this.intOrString(schema, builtin);
     if (this.version === "v3" && schema.definition === QUANTITY)
       return { description: schema.description, oneOf: [{ type: "string" }, { type: "number" }] };
-    const opaque = schema["x-kubernetes-preserve-unknown-fields"] === true;
-    if (this.version === "v2" && opaque && !builtin) {
-      // Old kubectl would refuse the unknown fields next to known ones.
-      const { properties: _, items: __, additionalProperties: ___, ...rest } = schema;
-      return this.facts(rest, builtin);
-    }
-    return this.facts(schema, builtin);
+    return this.facts(this.version === "v2" && !builtin ? forV2(schema) : schema, builtin);
   }
 
   private intOrString(schema: Schema, builtin: boolean): OpenApiNode {
@@ -181,6 +178,32 @@ export class Definitions {
 }
 
 const CORE: GroupVersion = { group: "", version: "v1" };
+
+function isOpaque(schema: Schema): boolean {
+  return schema["x-kubernetes-preserve-unknown-fields"] === true;
+}
+
+/**
+ * A custom schema as v2 can say it (apiextensions-apiserver: pkg/controller/openapi/v2). kubectl
+ * refuses unknown fields and null beside known ones, so such values have no type.
+ */
+function forV2(schema: Schema): Schema {
+  const { properties, items, type, required, ...rest } = schema;
+  const isOpen = isOpaque(schema) || schema.nullable === true;
+  const hasItems = items !== undefined && !isOpen;
+  const isTyped =
+    schema.nullable !== true &&
+    (type !== "array" || hasItems) &&
+    (type !== "object" || !isOpaque(schema));
+  const needed = required?.filter((name) => properties?.[name]?.nullable !== true);
+  return {
+    ...rest,
+    ...(isTyped && type !== undefined ? { type } : {}),
+    ...(hasItems ? { items } : {}),
+    ...(isOpen || properties === undefined ? {} : { properties }),
+    ...(needed === undefined || needed.length === 0 ? {} : { required: needed }),
+  };
+}
 
 function isBuiltin(name: string): boolean {
   return /^io\.k8s\.(?:api|apimachinery|apiextensions-apiserver)\./.test(name);

@@ -5,7 +5,7 @@
  *
  * It knows no sockets and no files; node/ opens those.
  */
-import type { Clock, Logger, Random } from "@quorate/host";
+import { type Clock, type Logger, type Random, sleep } from "@quorate/host";
 import {
   apiVersionOf,
   type ClusterClient,
@@ -32,6 +32,7 @@ import { type Fields, isMap } from "../apply/typed-value.ts";
 import type { Auditor } from "../audit/auditor.ts";
 import type { Sha256Hex } from "../authn/request-authenticator.ts";
 import { Access, type AccessOptions } from "../authz/access.ts";
+import type { ServicePlace } from "../controllers/kubernetes-service.ts";
 import { PolicyRuntime, type PolicyRuntimeOptions } from "../controllers/runtime.ts";
 import { MatchConditionCompiler } from "../crd/cel/match-conditions.ts";
 import { CustomResources } from "../crd/runtime.ts";
@@ -186,11 +187,14 @@ export class ControlPlane {
     this.resources.set("built-in", [...served, ...endpoints]);
   }
 
-  /** Starts what follows the stored objects. Resolves when requests can be decided on. */
-  async start(): Promise<void> {
+  /**
+   * Starts what follows the stored objects. Resolves when requests can be decided on.
+   * @param place of this server, for the Service "kubernetes"; absent: there is none
+   */
+  async start(place?: ServicePlace): Promise<void> {
     this.#definitions.start();
     await Promise.all([this.access.start(this.resources), this.#definitions.ready()]);
-    await this.#policy.start();
+    await this.#policy.start(place);
   }
 
   /** Resolves once every resource can be served. Rejects after `timeoutMs`. */
@@ -201,7 +205,7 @@ export class ControlPlane {
       if (unready.length === 0) return;
       if (clock.monotonicMs() > endMs)
         throw new Error(`the store is not ready: ${unready.join("; ")}`);
-      await new Promise<void>((resolve) => clock.after(5, resolve));
+      await sleep(clock, 5);
     }
   }
 
@@ -287,7 +291,9 @@ class FieldManagers {
   }
 
   /** The same resource in another version, where that is served. */
-  #inVersion({ resource, subresource }: ServedResource, apiVersion: string) {
+  #inVersion(served: ServedResource, apiVersion: string) {
+    if (served.inVersion !== undefined) return served.inVersion(apiVersion);
+    const { resource, subresource } = served;
     const parsed = parseApiVersion(apiVersion);
     return parsed && this.#resources.find(parsed.group, parsed.version, resource, subresource);
   }

@@ -123,6 +123,18 @@ describe("conversion by webhook", () => {
     seen.stop();
   });
 
+  test("bookmarks go past the webhook, with their version and annotations", async () => {
+    const calls = webhook.calls.length;
+    const seen = await world.watch("boxes", "v2", { sendInitialEvents: true });
+    const marked = await until(() => seen.events.find((event) => event.type === "BOOKMARK"));
+    seen.stop();
+    const { apiVersion, metadata } = marked.object.object();
+    assert.equal(apiVersion, "recorded.example/v2");
+    assert.equal(metadata.annotations?.["k8s.io/initial-events-end"], "true");
+    const asked = webhook.calls.slice(calls).flatMap(({ request }) => request.objects);
+    assert.ok(asked.every((object) => object.metadata.name !== undefined));
+  });
+
   test("what a webhook may not do is refused", async () => {
     const fail = async (change: FakeWebhook["change"]) => {
       webhook.change = change;

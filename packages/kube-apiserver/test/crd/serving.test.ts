@@ -182,6 +182,57 @@ describe("custom resources", () => {
     seen.stop();
   });
 
+  test("a version that is dropped after its objects moved on", async () => {
+    const moved = (name: string, storage: boolean) => version(name, { storage });
+    const crd = await world.defineSchema("moves", SPEC, {
+      versions: [moved("v1", true), moved("v2", false)],
+    });
+    const before = await world.create("moves", object("Moves", "m", { replicas: 1 }));
+    const change = async (versions: unknown) => {
+      const present = await world.crd(crd.metadata.name!);
+      const spec = { ...(present["spec"] as object), versions };
+      await world.put("customresourcedefinitions", { ...present, spec });
+    };
+    await change([moved("v1", false), moved("v2", true)]);
+    await until(async () => {
+      const again = { ...before, apiVersion: "recorded.example/v2", spec: { replicas: 2 } };
+      const { resourceVersion } = (await world.get("moves", "m", "v2")).metadata;
+      const metadata = { ...again.metadata, resourceVersion };
+      const put = await world.put("moves", { ...again, metadata }, "v2");
+      return put.apiVersion === "recorded.example/v2" ? put : undefined;
+    });
+    const present = await world.crd(crd.metadata.name!);
+    const status = { ...(present["status"] as object), storedVersions: ["v2"] };
+    await world.put("customresourcedefinitions", { ...present, status }, "v1", "status");
+    await change([moved("v2", true)]);
+    await until(() => (world.find("moves") === undefined ? true : undefined));
+    // Its history has objects of the version that is gone.
+    const listed = await world.list("moves", "v2");
+    assert.deepEqual(
+      listed.map(({ apiVersion, spec }) => [apiVersion, spec]),
+      [["recorded.example/v2", { color: "red", replicas: 2 }]],
+    );
+    const served = world.find("moves", "v2")!;
+    assert.equal(served.inVersion?.("recorded.example/v2").schema?.kind.version, "v2");
+    assert.throws(() => served.inVersion?.("recorded.example/v1"), {
+      message: "request to convert CR to an invalid group/version: recorded.example/v1",
+    });
+  });
+
+  test("a text may be empty where minLength is 0", async () => {
+    const schema = (minLength: number) => ({
+      type: "object",
+      properties: { text: { type: "string", minLength } },
+    });
+    await world.defineSchema("empties", schema(0));
+    await world.create("empties", { ...object("Empties", "e", {}), text: "" });
+    await world.defineSchema("filleds", schema(1));
+    const error = await refusal(
+      world.create("filleds", { ...object("Filleds", "f", {}), text: "" }),
+    );
+    assert.match(error.message, /text in body should be at least 1 chars long/);
+  });
+
   test("tables have the columns of the version", async () => {
     const columns = [
       { name: "Color", type: "string", jsonPath: ".spec.color" },
@@ -321,6 +372,7 @@ describe("custom resources", () => {
       assert.ok(other.find("widgets"));
       await other.defineSchema("shared", SPEC);
       await until(() => world.find("shared"));
+      await until(() => other.find("shared"));
       await world.create("shared", object("Shared", "s", {}));
       assert.equal((await other.get("shared", "s")).metadata.name, "s");
       await world.delete("customresourcedefinitions", "shared.recorded.example");

@@ -1,6 +1,7 @@
 /**
  * Each form of path with each method has kube-apiserver 1.36's stored answer: in a build as one of
  * three users, another one in the next run; with QUORATE_SOAK as all three.
+ * @slow
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -1,4 +1,7 @@
-/** docs/operate/operator.md, executed. */
+/**
+ * docs/operate/operator.md, executed.
+ * @slow
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { runGuide, skipGuides } from "../../../../test/docs/guide.ts";

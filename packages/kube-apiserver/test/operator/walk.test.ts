@@ -1,4 +1,7 @@
-/** The short part of the operator's walk: 3 members, a killed pod, a lost disk, under a load. */
+/**
+ * The short part of the operator's walk: 3 members, a killed pod, a lost disk, under a load.
+ * @slow
+ */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";

@@ -1,6 +1,7 @@
 /**
  * Webhooks that answer slowly, hugely or wrongly, over real TLS connections: the request gets an
  * error in bounded time and memory, and the server goes on.
+ * @slow
  */
 
 import assert from "node:assert/strict";

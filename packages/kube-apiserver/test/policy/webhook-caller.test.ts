@@ -184,3 +184,19 @@ test("a server's own certificate, and an intermediate one, are trusted as the ca
     assert.match(other, /certificate/, name);
   }
 });
+
+test("a caBundle may be the serving certificate itself, as that of envtest", async () => {
+  respond = echo;
+  const own = Buffer.from(leaf.certPem).toString("base64");
+  assert.equal((await call({ url, caBundle: own })).status, 200);
+});
+
+test("paths are cleaned as by path.Join", async () => {
+  respond = (received, response) => response.end(received.url);
+  const paths = async (config: WebhookClientConfig) => toUtf8((await call(config)).body);
+  const at = (path: string) => paths({ url: `https://127.0.0.1:${port}${path}`, caBundle });
+  assert.equal(await at("//a/../review//b/"), "/review/b?timeout=5s");
+  assert.equal(await at(""), "/?timeout=5s");
+  const service = { name: "hook", namespace: "operators", path: "//mutate/" };
+  assert.equal(await paths({ service, caBundle }), "/mutate?timeout=5s");
+});

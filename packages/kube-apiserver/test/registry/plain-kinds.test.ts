@@ -57,6 +57,30 @@ test("Keys are kube-apiserver's", () => {
   );
 });
 
+test("/status changes metadata too, but what some kinds keep", async () => {
+  const change = async (plural: string) => {
+    const w = new RegistryWorld(specOf(plural));
+    const fields = plural === "pods" ? { spec: POD } : { spec: TEMPLATE };
+    const made = await w.create(decoded(w.spec, { name: "x" }, fields));
+    const owner = { apiVersion: "v1", kind: "Node", name: "n", uid: "u" };
+    const metadata = {
+      ...made.metadata,
+      annotations: { a: "1" },
+      labels: { l: "1" },
+      ownerReferences: [owner],
+    };
+    await w.put({ ...made, metadata, spec: {}, status: {} }, undefined, w.subresources["status"]);
+    const after = await w.get("x");
+    assert.deepEqual(after["spec"], made["spec"]);
+    const { annotations, labels, ownerReferences } = after.metadata;
+    return [annotations, labels, ownerReferences?.length];
+  };
+  const [a, l] = [{ a: "1" }, { l: "1" }];
+  assert.deepEqual(await change("replicasets"), [a, l, 1]);
+  assert.deepEqual(await change("deployments"), [a, undefined, 1]);
+  assert.deepEqual(await change("pods"), [a, l, undefined]);
+});
+
 test("A deployment's generation, status and scale", async () => {
   const w = new RegistryWorld(specOf("deployments"));
   const made = await w.create(

@@ -222,7 +222,7 @@ test("Generation counts changes of spec; status goes through /status only", asyn
   const ready = await w.put(sent, undefined, status);
   assert.deepEqual([ready["spec"], ready["status"]], [{ a: 2 }, { b: 4 }]);
   assert.equal(ready.metadata.generation, 2);
-  assert.equal(ready.metadata.labels, undefined, "/status keeps metadata");
+  assert.deepEqual(ready.metadata.labels, { z: "z" }, "/status changes metadata");
   const missing = await failure(w.put(w.object({ name: "none" }), undefined, status));
   assert.equal(missing.message, 'widgets.example.org "none" not found');
 });

@@ -125,6 +125,13 @@ const setOfResources = (): ServedResource[] => [
   builtin("", "configmaps", "ConfigMap"),
   { ...builtin("", "namespaces", "Namespace"), namespaced: false },
   widgets(),
+  served("example.org", "opens", "Open", {
+    schema: {
+      kind: { group: "example.org", version: "v1", kind: "Open" },
+      schema: { ...WIDGET, "x-kubernetes-preserve-unknown-fields": true },
+    },
+    strategicMerge: false,
+  }),
   {
     ...widgets(),
     subresource: "scale",
@@ -258,11 +265,11 @@ describe("OpenAPI v2", () => {
     assert.equal(parameters.fieldManager.in, "query");
     const { properties } = definitions["org.example.v1.Widget"].properties.spec;
     // What v2 cannot say is left out.
-    assert.deepEqual(properties.size, { type: "integer", minimum: 1 });
-    assert.deepEqual(properties.any, {
-      type: "object",
-      "x-kubernetes-preserve-unknown-fields": true,
-    });
+    assert.deepEqual(properties.size, { minimum: 1 });
+    assert.equal(definitions["org.example.v1.Widget"].properties.spec.required, undefined);
+    assert.deepEqual(properties.any, { "x-kubernetes-preserve-unknown-fields": true });
+    const open = definitions["org.example.v1.Open"];
+    assert.deepEqual(Object.keys(open), ["type", "x-kubernetes-group-version-kind"]);
     assert.deepEqual(properties.anyOf, { type: "string" });
     const text = JSON.stringify({ paths, definitions });
     for (const [, name] of text.matchAll(/#\/definitions\/([^"]+)/g))

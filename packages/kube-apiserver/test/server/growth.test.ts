@@ -2,6 +2,7 @@
  * Texts of clients cost what their length costs: the processor time of a request with four times
  * the text is compared with that of the shorter one. Work that grows with the square of the text
  * would take 16 times as long.
+ * @slow
  */
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";

@@ -59,6 +59,23 @@ describe("a server on sockets", () => {
     assert.equal(statSync(api.kubeconfigPath).mode & 0o777, 0o600);
   });
 
+  it("is found by the Service kubernetes", async () => {
+    const at = async (path: string) => (await api.request(path)).body;
+    const { port } = new URL(api.url);
+    const service = await at("/api/v1/namespaces/default/services/kubernetes");
+    assert.equal(service.spec.clusterIP, "10.0.0.1");
+    assert.deepEqual(service.spec.ports, [
+      { name: "https", protocol: "TCP", port: 443, targetPort: Number(port) },
+    ]);
+    const ports = [{ name: "https", port: Number(port), protocol: "TCP" }];
+    const endpoints = await at("/api/v1/namespaces/default/endpoints/kubernetes");
+    assert.deepEqual(endpoints.subsets, [{ addresses: [{ ip: "127.0.0.1" }], ports }]);
+    const slices = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices";
+    const slice = await at(`${slices}/kubernetes`);
+    assert.deepEqual(slice.endpoints, [{ addresses: ["127.0.0.1"], conditions: { ready: true } }]);
+    assert.deepEqual([slice.addressType, slice.ports], ["IPv4", ports]);
+  });
+
   it("knows users and groups by client certificates", async () => {
     const admins = pairOf(await api.kubeconfigFor("jane", ["dev", "system:masters"]));
     assert.equal((await as(admins, CONFIG_MAPS)).status, 200);

@@ -164,10 +164,13 @@ export class CrdWorld {
   }
 
   /** The events of a watch from the present state on. */
-  async watch(resource: string, version = "v1") {
+  async watch(resource: string, version = "v1", more: { sendInitialEvents?: boolean } = {}) {
     const events: WatchEvent[] = [];
     let isOver = false;
-    const watch = await this.at(resource, version).watch(this.ctx(), listOptions());
+    const watch = await this.at(resource, version).watch(this.ctx(), {
+      ...listOptions({ allowWatchBookmarks: more.sendInitialEvents === true }),
+      ...more,
+    });
     watch.start({
       event: (event) => {
         events.push(event);

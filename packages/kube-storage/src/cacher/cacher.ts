@@ -139,9 +139,9 @@ export class Cacher implements StorageInterface {
         this.#catchUp.reached(this.#cache.resourceVersion);
         for (const watcher of this.#progressWatchers) watcher.offerBookmark();
       },
-      lost: (error) => {
+      lost: (error, isUnreadable) => {
         this.#catchUp.cancel();
-        this.#readiness.pending(error);
+        this.#readiness.pending(error, isUnreadable);
         this.#endWatches();
       },
     });
@@ -209,6 +209,8 @@ export class Cacher implements StorageInterface {
     const isPage = predicate.limit > 0 && selectsAll(predicate);
     if (route === undefined || (!this.#readiness.isReady && isPage))
       return this.#deps.storage.getList(key, options);
+    // The store says which object it is.
+    if (this.#readiness.isUnreadable) return this.#deps.storage.getList(key, options);
     await this.#readiness.wait(options.signal);
     if (route.read === "consistent") return this.#consistentList(key, whole, route, options);
     const listed = await this.#listAt(whole, route.revision, route, options);

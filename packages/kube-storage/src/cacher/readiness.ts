@@ -22,6 +22,7 @@ export class Readiness {
   readonly #waiters = new Set<() => void>();
   #state: "pending" | "ready" | "stopped" = "pending";
   #error = "";
+  #isUnreadable = false;
   #generation = 0;
   #changedMs: number;
 
@@ -46,16 +47,26 @@ export class Readiness {
     return `storage is (re)initializing${this.#error === "" ? "" : `: ${this.#error}`}`;
   }
 
+  /** Whether the cache could not be filled because the store has something that is no object. */
+  get isUnreadable(): boolean {
+    return this.#isUnreadable;
+  }
+
   ready(): void {
     this.#error = "";
+    this.#isUnreadable = false;
     if (this.#state !== "pending") return;
     this.#generation++;
     this.#change("ready");
   }
 
-  /** @param error why the cache is to be filled again; "" for none */
-  pending(error: string): void {
+  /**
+   * @param error why the cache is to be filled again; "" for none
+   * @param isUnreadable because something in the store is no object
+   */
+  pending(error: string, isUnreadable = false): void {
     this.#error = error;
+    this.#isUnreadable = isUnreadable;
     if (this.#state === "ready") this.#change("pending");
   }
 

@@ -82,8 +82,12 @@ export interface ReflectorSink {
   replace(objects: ObjectSet, revision: number, readyAt: number): void;
   apply(event: WatchEvent): void;
   progress(revision: number): void;
-  /** The cache is about to be filled again. @param error why */
-  lost(error: string): void;
+  /**
+   * The cache is about to be filled again.
+   * @param error why
+   * @param isUnreadable the store has a value that is no object, so that filling it again may fail
+   */
+  lost(error: string, isUnreadable: boolean): void;
 }
 
 /** How a watch ended: by itself, or why not. */
@@ -103,6 +107,10 @@ export class Reflector {
   /** Ends the present watch or pause. */
   #interrupt: (() => void) | undefined;
   #canWatchList: boolean;
+  /** The latest revision when the cache was filled: up to it, events are history. */
+  #readyAt = 0;
+  /** The next list is of the present, because the history cannot be read. */
+  #skipsHistory = false;
   /** The cache has been filled since it was lost. */
   #isFilled = false;
   /** Why the cache has to be filled again, if it has to. */
@@ -144,7 +152,7 @@ export class Reflector {
           prefix: this.#options.prefix,
           error: textOf(error),
         });
-        this.#sink.lost(textOf(error));
+        this.#sink.lost(textOf(error), isUnreadable(error));
         await this.#pause();
       }
     }
@@ -166,8 +174,13 @@ export class Reflector {
         sendInitialEvents: undefined,
       });
       if (this.#isStopped) return;
-      if (this.#refillReason !== undefined) return this.#sink.lost(this.#refillReason);
-      if (isExpired(outcome?.error)) return this.#sink.lost(textOf(outcome?.error));
+      if (this.#refillReason !== undefined) return this.#sink.lost(this.#refillReason, false);
+      if (isExpired(outcome?.error)) return this.#sink.lost(textOf(outcome?.error), false);
+      if (isUnreadable(outcome?.error) && this.#revision < this.#readyAt) {
+        // What is there now may be readable: a version of a kind that is gone, for example.
+        this.#skipsHistory = true;
+        return this.#sink.lost(textOf(outcome?.error), true);
+      }
       const nowMs = this.#deps.clock.monotonicMs();
       const isShort = nowMs - startMs < SHORT_WATCH_MS && this.#revision === before;
       if (outcome === undefined && !isShort) {
@@ -187,14 +200,16 @@ export class Reflector {
   async #list(): Promise<void> {
     const { storage } = this.#deps;
     const { historyRevisions } = this.#options;
-    if (historyRevisions > 0) {
+    const takesHistory = historyRevisions > 0 && !this.#skipsHistory;
+    this.#skipsHistory = false;
+    if (takesHistory) {
       const latest = await storage.currentResourceVersion();
       const compacted = storage.compactRevision?.() ?? 0;
       const past = Math.max(latest - historyRevisions, compacted, 1);
       try {
         if (past < latest) await this.#listAt(past, latest);
       } catch (error) {
-        if (!isExpired(error)) throw error;
+        if (!isExpired(error) && !isUnreadable(error)) throw error;
       }
     }
     if (!this.#isStopped && !this.#isFilled) await this.#listAt(0, 0);
@@ -243,6 +258,7 @@ export class Reflector {
 
   #replace(objects: ObjectSet, revision: number, readyAt: number): void {
     this.#revision = revision;
+    this.#readyAt = readyAt;
     this.#isFilled = true;
     this.#backoff.reset();
     this.#sink.replace(objects, revision, readyAt);
@@ -384,6 +400,15 @@ class WatchSession {
     this.startRevision = startRevision;
     this.isFilling = isFilling;
   }
+}
+
+/** Whether the store has a value that is no object of the resource. */
+function isUnreadable(error: unknown): boolean {
+  if (error instanceof StorageError)
+    return error.code === "CorruptObj" || error.code === "Internal";
+  return (
+    error instanceof TypeError || (error instanceof ApiError && error.code === "InternalError")
+  );
 }
 
 /** Whether the store has compacted the revision that a watch should begin at. */

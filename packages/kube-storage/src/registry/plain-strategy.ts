@@ -50,16 +50,14 @@ export function withGeneration(object: KubeObject, old: KubeObject): KubeObject 
   return withMetadata(object, { generation: (old.metadata.generation ?? 0) + 1 });
 }
 
-/** The strategy of /status: all but the status and managedFields stays as it is. */
+/** The strategy of /status: all but the status and metadata stays as it is. */
 export function statusStrategyOf(strategy: Strategy, overrides: Partial<Strategy> = {}): Strategy {
   const { warningsOnUpdate: _, ...kept } = strategy;
   return {
     ...kept,
     allowCreateOnUpdate: false,
     prepareForUpdate(_ctx, object, old) {
-      const { resourceVersion, managedFields, uid } = object.metadata;
-      const kept = withMetadata(old, { resourceVersion, managedFields, uid });
-      return withField(kept, "status", object["status"]);
+      return { ...old, metadata: object.metadata, status: object["status"] };
     },
     validateUpdate: NO_ERRORS,
     resetFields: { "f:spec": {} },

@@ -43,6 +43,11 @@ export interface ServedResource extends GroupVersion {
   decode(value: unknown): DecodedObject;
   /** Converts an object of any served version of this kind into this one. */
   convert(objects: readonly KubeObject[]): Promise<readonly KubeObject[]>;
+  /**
+   * A version of a custom kind, served or not, by its apiVersion. Throws ApiError for one that the
+   * definition does not have. Absent: the served versions are all.
+   */
+  inVersion?(apiVersion: string): Pick<ServedResource, "schema" | "convert">;
   /** Protobuf, where the kind has it: messages without envelope. */
   readonly protobuf:
     | { encode(object: KubeObject): Uint8Array; decode(bytes: Uint8Array): KubeObject }

@@ -5,7 +5,7 @@
  *     POST /members/store-to/MEMBER-ID (hexadecimal)   the leader streams its store to that member
  *                                                      as it does for one that is far behind
  */
-import { type Clock, type HttpHandler, plainError } from "@quorate/host";
+import { type Clock, type HttpHandler, plainError, sleep } from "@quorate/host";
 import { idFromHex, idToHex, raftpb } from "@quorate/proto";
 import type { Raft } from "@quorate/raft";
 import { NONE_AWAITED } from "@quorate/store";
@@ -114,7 +114,7 @@ async function caughtUp({ clock, raft, lifetime }: RefetchParts, index: number):
   while (raft.appliedIndex < index) {
     if (lifetime.hasEnded || clock.monotonicMs() > deadlineMs)
       throw new Error(`this member did not get to index ${index} in time`);
-    await new Promise<void>((resolve) => clock.after(POLL_MS, resolve));
+    await sleep(clock, POLL_MS);
   }
 }
 

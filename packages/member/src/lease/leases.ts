@@ -3,7 +3,7 @@
  * member forwards them to the leader over the peer port (etcd: EtcdServer.LeaseRenew,
  * LeaseTimeToLive and server/lease/leasehttp).
  */
-import type { Clock, HttpHandler, HttpResponse } from "@quorate/host";
+import { type Clock, type HttpHandler, type HttpResponse, sleep } from "@quorate/host";
 import {
   errorOf,
   LeaseTimeToLiveRequest,
@@ -163,7 +163,7 @@ export class Leases {
             : "NoLeader",
         );
       }
-      await new Promise<void>((resolve) => clock.after(RETRY_MS, resolve));
+      await sleep(clock, RETRY_MS);
     }
   }
 

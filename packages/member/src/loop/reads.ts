@@ -20,6 +20,20 @@ export function firstRound(random: Random): number {
   return Number(random.fork("read-rounds").uint64() >> ROUND_SHIFT);
 }
 
+/** A round's number in eight bytes, big-endian: byte by byte, as a view costs a buffer of its own. */
+function contextOf(number: number): Uint8Array {
+  const context = new Uint8Array(8);
+  for (let i = 7, left = number; left > 0; i--, left = Math.floor(left / 256))
+    context[i] = left % 256;
+  return context;
+}
+
+function numberOf(context: Uint8Array): number {
+  let number = 0;
+  for (const byte of context) number = number * 256 + byte;
+  return number;
+}
+
 /** Reads that arrived in one turn: they have one deadline. */
 interface Waiting {
   readonly deadlineMs: number;
@@ -134,8 +148,7 @@ export class Reads {
     const waiting = this.#arrived;
     if (waiting === undefined) return;
     const number = this.#nextRound++;
-    const context = new Uint8Array(8);
-    new DataView(context.buffer).setBigUint64(0, BigInt(number));
+    const context = contextOf(number);
     const round: Round = {
       context,
       waiting,
@@ -150,8 +163,7 @@ export class Reads {
   /** A quorum has answered the round of this context. */
   answered(context: Uint8Array, index: number): void {
     if (context.length !== 8) return;
-    const number = Number(new DataView(context.buffer, context.byteOffset, 8).getBigUint64(0));
-    const round = this.#rounds.get(number);
+    const round = this.#rounds.get(numberOf(context));
     if (round !== undefined) round.index ??= index;
   }
 

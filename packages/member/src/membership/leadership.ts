@@ -1,7 +1,7 @@
 /**
  * Handing leadership over: when an operator names the successor, and when a member that leads ends.
  */
-import type { Clock, Logger } from "@quorate/host";
+import { type Clock, type Logger, sleep } from "@quorate/host";
 import { errorOf, idToHex } from "@quorate/proto";
 import type { Raft, Status, TransferResult } from "@quorate/raft";
 import type { LeaderView } from "../loop/leader-view.ts";
@@ -86,7 +86,7 @@ export class Leadership {
       // Once an election timeout Raft forgets which members responded; the next heartbeats bring it
       // back.
       if (others.length === 0 || clock.monotonicMs() >= deadlineMs) return;
-      await new Promise<void>((resolve) => clock.after(LOOK_MS, resolve));
+      await sleep(clock, LOOK_MS);
     }
   }
 
@@ -137,7 +137,7 @@ export class Leadership {
     const deadlineMs = clock.monotonicMs() + electionTimeoutMs;
     const isOver = () => leader.leader !== id && leader.leader !== 0n;
     while (!isOver() && !lifetime.hasEnded && clock.monotonicMs() < deadlineMs) {
-      await new Promise<void>((resolve) => clock.after(LOOK_MS, resolve));
+      await sleep(clock, LOOK_MS);
     }
   }
 }

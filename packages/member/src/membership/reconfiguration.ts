@@ -10,7 +10,7 @@
  * more than the first time did. An update of URLs is proposed again only where Raft has not taken
  * it.
  */
-import { type Clock, LineLimit, type Logger } from "@quorate/host";
+import { type Clock, LineLimit, type Logger, sleep } from "@quorate/host";
 import {
   defined,
   type ErrorName,
@@ -146,7 +146,7 @@ export class Reconfiguration {
       if (await this.#askLeader(id, deadlineMs)) return;
       if (clock.monotonicMs() >= deadlineMs)
         throw errorOf(this.#parts.leader.leader === 0n ? "NoLeader" : "Timeout");
-      await this.#pause(REFUSED_RETRY_MS);
+      await sleep(this.#parts.clock, REFUSED_RETRY_MS);
     }
   }
 
@@ -302,10 +302,6 @@ export class Reconfiguration {
       });
     }
     throw error;
-  }
-
-  #pause(ms: number): Promise<void> {
-    return new Promise((resolve) => this.#parts.clock.after(ms, resolve));
   }
 }
 

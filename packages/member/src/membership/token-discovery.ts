@@ -7,7 +7,7 @@
  *
  * Of more members than the size, those that registered first are the cluster.
  */
-import { Backoff, type Clock, LineLimit, type Logger } from "@quorate/host";
+import { Backoff, type Clock, LineLimit, type Logger, sleep } from "@quorate/host";
 import { CodedError, idToHex } from "@quorate/proto";
 import type { DiscoveryConfig } from "../config/discovery-config.ts";
 import type { MemberConfig } from "../config/member-config.ts";
@@ -199,7 +199,7 @@ class Joining {
       for (const record of put.records.slice(0, MAX_RECORDS))
         if (!found.has(record.key)) this.#add(found, record, size);
       // A service whose watches break at once, or that repeats itself, is not asked all the time.
-      if (found.size === before) await this.#pause(FIRST_RETRY_MS);
+      if (found.size === before) await sleep(this.#clock, FIRST_RETRY_MS);
     }
     this.#logger.info("found all needed peers from discovery service", count());
   }
@@ -250,13 +250,9 @@ class Joining {
           backoff: `${pauseMs / 1000}s`,
           error: (error as Error).message,
         });
-        await this.#pause(pauseMs);
+        await sleep(this.#clock, pauseMs);
       }
     }
-  }
-
-  #pause(delayMs: number): Promise<void> {
-    return new Promise((resolve) => this.#clock.after(delayMs, resolve));
   }
 }
 

@@ -3,7 +3,7 @@
  * serializable read whose member is behind what a read has shown before is made again at the next
  * member.
  */
-import type { Logger } from "@quorate/host";
+import { type Logger, sleep } from "@quorate/host";
 import { fromUtf8, GrpcCode, KVService, RangeRequest, RangeResponse } from "@quorate/proto";
 import { type CallContext, StatusError } from "@quorate/rpc";
 import type { MethodRules, Upstream } from "../upstream/upstream.ts";
@@ -57,7 +57,7 @@ export async function recoverOrder(upstream: Upstream, logger: Logger): Promise<
     } catch (error) {
       const reason = (error as Error).message;
       logger.warn("ordering recovery failed, retrying in 1s", { error: reason });
-      await new Promise<void>((resolve) => upstream.clock.after(RETRY_MS, resolve));
+      await sleep(upstream.clock, RETRY_MS);
     }
   }
 }

@@ -11,7 +11,7 @@ import { constants, write as writeCallback } from "node:fs";
 import { type FileHandle, open, readdir, rename, stat, unlink } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { promisify } from "node:util";
-import type { Clock, Logger, Timer } from "@quorate/host";
+import { type Clock, type Logger, sleep, type Timer } from "@quorate/host";
 import { nonBlockingStream } from "@quorate/host/node";
 import { defined } from "@quorate/proto";
 import type { AuditSink, LineSpace } from "../../src/audit/settings.ts";
@@ -169,7 +169,7 @@ export class AuditOutput implements AuditSink {
   /** Writes what waits, for a bounded time, and closes. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    const grace = new Promise<void>((resolve) => this.#clock.after(CLOSE_GRACE_MS, resolve));
+    const grace = sleep(this.#clock, CLOSE_GRACE_MS);
     this.#begin();
     await Promise.race([this.#writing, grace]);
     this.#timer?.cancel();

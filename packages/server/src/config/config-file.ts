@@ -123,6 +123,11 @@ export interface ConfigFile {
   /** Serve keys over HTTP under /kv/, /watch/ and /txn (docs/guide/http.md). Default: true. */
   readonly "enable-http-kv"?: boolean;
   /**
+   * Serve a page that shows the cluster under /console/ (docs/operate/console.md). Needs
+   * --enable-grpc-gateway. Default: false.
+   */
+  readonly console?: boolean;
+  /**
    * Time without any bytes from a peer after which the connection to it is closed. Values below 5s
    * count as 5s. Default: 5s.
    */

@@ -198,6 +198,12 @@ export const memberOptions = {
     group,
     doc: "Serve keys over HTTP under /kv/, /watch/ and /txn (docs/guide/http.md).",
   }),
+  console: boolOption(false, {
+    group,
+    doc:
+      "Serve a page that shows the cluster under /console/ (docs/operate/console.md). Needs " +
+      "--enable-grpc-gateway.",
+  }),
   "raft-read-timeout": durationOption(5000, {
     group,
     doc:

@@ -1,5 +1,5 @@
 /** From settings to what the HTTP side of the client port serves. */
-import { ConfigError } from "@quorate/member";
+import { ConfigError, contradiction } from "@quorate/member";
 import { quoteText } from "@quorate/proto";
 import type { OptionValues } from "./options.ts";
 import type { HttpConfig } from "./server-config.ts";
@@ -12,9 +12,12 @@ const ALL = "*";
 /** The settings of the HTTP endpoints. Throws ConfigError. */
 export function resolveHttp(settings: Settings, values: OptionValues): HttpConfig {
   const hosts = values["host-whitelist"];
+  if (values.console && !values["enable-grpc-gateway"])
+    contradiction("--console needs --enable-grpc-gateway: the page calls it");
   return {
     isGatewayOn: values["enable-grpc-gateway"],
     areKeysOn: values["enable-http-kv"],
+    isConsoleOn: values.console,
     allowedOrigins: originsOf(values.cors),
     areOriginsGiven: settings.isSet("cors"),
     allowedHosts:

@@ -141,6 +141,8 @@ export interface HttpConfig extends HttpAccess {
   readonly isGatewayOn: boolean;
   /** Whether /kv/, /watch/ and /txn are served. */
   readonly areKeysOn: boolean;
+  /** Whether /console/ is served. */
+  readonly isConsoleOn: boolean;
 }
 
 /** A log line for the operator, written once there is a logger. */

@@ -4,7 +4,7 @@
  * times as long as that took, at most 50 ms. A response is always made after its request, so it is
  * never stale.
  */
-import type { Clock } from "@quorate/host";
+import { type Clock, sleep } from "@quorate/host";
 
 /**
  * After one was made, the next one waits for this many times as long as that took, but no longer
@@ -35,7 +35,7 @@ export class SharedAnswer<T> {
     // Not at once even if nothing goes on: `ask` must have noted it before.
     await this.#running;
     const waitMs = this.#restUntilMs - this.#clock.monotonicMs();
-    if (waitMs > 0) await new Promise<void>((resolve) => void this.#clock.after(waitMs, resolve));
+    if (waitMs > 0) await sleep(this.#clock, waitMs);
     // A request from here on must see what happens meanwhile.
     this.#next = undefined;
     const startMs = this.#clock.monotonicMs();

@@ -68,8 +68,9 @@ export class KeptLogCheck {
     };
   }
 
-  /** A member's process ends. */
+  /** A member's process ends, or the member stops: it gives its log to nobody any more. */
   forget(name: string): void {
+    this.#sent.get(name)?.clear();
     this.#sent.delete(name);
   }
 }

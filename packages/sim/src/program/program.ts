@@ -9,6 +9,7 @@
 import { type Random, SeededRandom } from "@quorate/host";
 import { FAULT_KINDS, type FaultKind, weightsOf } from "../base/fault-kinds.ts";
 import { optionsOf, type SimOptions } from "../base/options.ts";
+import { watchRejections } from "../base/rejections.ts";
 import { type Process, Scheduler } from "../base/scheduler.ts";
 import { CorruptionCheck } from "../check/corruption.ts";
 import { HashCheck } from "../check/hashes.ts";
@@ -30,6 +31,7 @@ import type { Program, ProgramOptions, ProgramRun, SimulatedClient } from "./typ
 const FAULTS: ReadonlySet<FaultKind> = new Set<FaultKind>([
   "powerLoss",
   "kill",
+  "stop",
   "pause",
   "isolate",
   "split",
@@ -182,41 +184,39 @@ class World {
   }
 
   async run(program: Program, limitMs: number): Promise<ProgramRun> {
-    const nemesis = this.#nemesis as ProgramNemesis;
-    const onRejection = (error: unknown): void => {
-      // What a dead process still waited for ends as it may.
-      if (!/dead|closed|stopped/.test(String(error))) this.#fail(error);
-    };
-    process.on("unhandledRejection", onRejection);
+    const fail = (error: unknown): void => this.#fail(error);
     try {
-      for (const node of this.#nodes) node.start();
-      await this.#until(() => this.#nodes.some(({ member }) => member?.isLeader), FIRST_LEADER_MS);
-      nemesis.start();
-      const clock = new ProgramClock(this.#scheduler, undefined);
-      const random = this.#random.fork("program's own");
-      const clients = [...this.#clients.keys()];
-      const world = { clients, nemesis, clock, random: () => random.unit() };
-      let isOver = false;
-      program(world).then(
-        () => {
-          isOver = true;
-        },
-        (error: unknown) => this.#fail(error),
-      );
-      await this.#until(() => isOver, limitMs);
+      await watchRejections(fail, () => this.#live(program, limitMs));
     } catch (error) {
-      this.#fail(error);
-    } finally {
-      process.off("unhandledRejection", onRejection);
-      for (const client of this.#clients.keys()) client.close();
-      for (const node of this.#nodes) node.process?.end();
+      fail(error);
     }
+    for (const client of this.#clients.keys()) client.close();
+    for (const node of this.#nodes) node.process?.end();
     return {
       simulatedMs: this.#scheduler.nowMs,
       hash: this.#story.hash,
       failure: this.#failure?.error,
       story: this.#story.last(SHOWN_LINES),
     };
+  }
+
+  async #live(program: Program, limitMs: number): Promise<void> {
+    for (const node of this.#nodes) node.start();
+    await this.#until(() => this.#nodes.some(({ member }) => member?.isLeader), FIRST_LEADER_MS);
+    const nemesis = this.#nemesis as ProgramNemesis;
+    nemesis.start();
+    const clock = new ProgramClock(this.#scheduler, undefined);
+    const random = this.#random.fork("program's own");
+    const clients = [...this.#clients.keys()];
+    const world = { clients, nemesis, clock, random: () => random.unit() };
+    let isOver = false;
+    program(world).then(
+      () => {
+        isOver = true;
+      },
+      (error: unknown) => this.#fail(error),
+    );
+    await this.#until(() => isOver, limitMs);
   }
 
   /** Runs events until it is so. Rejects when something is found, or that takes too long. */

@@ -213,6 +213,15 @@ export class KeyIndex {
     return place === NONE || (this.#packedAt(place) & TOMBSTONE) !== 0 ? NONE : place;
   }
 
+  /** How many events that are still there came after revision `at`. */
+  changesAfter(at: number): number {
+    if (this.#main <= at) return 0;
+    const older = this.#onlyOlder() ?? this.#older;
+    if (older instanceof OneOlder) return older.main > at ? 2 : 1;
+    if (older === undefined || typeof older === "number") return 1;
+    return 1 + older.length / STRIDE - countUpTo(older, at);
+  }
+
   /** Main revision of the event at a place. */
   mainAt(place: number): number {
     if (place === LATEST) return this.#main;

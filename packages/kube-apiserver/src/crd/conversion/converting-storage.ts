@@ -131,19 +131,22 @@ export class ConvertingStorage implements StorageInterface {
   converted(
     items: readonly StoredObject[],
   ): readonly StoredObject[] | Promise<readonly StoredObject[]> {
-    const wanted = items.filter((item) => !this.#isDone(item));
-    if (wanted.length === 0) return items.map((item) => this.#converted.get(item) ?? item);
     const { apiVersion } = this.#options;
+    const wanted = items.filter((item) => {
+      if (this.#isDone(item)) return false;
+      const object = item.object();
+      if (!isBookmark(object)) return true;
+      this.#converted.set(item, made(item, { ...object, apiVersion }));
+      return false;
+    });
+    if (wanted.length === 0) return items.map((item) => this.#converted.get(item) ?? item);
     const objects = this.#converter.convert(
       wanted.map((item) => item.object()),
       apiVersion,
     );
     const keep = (done: readonly KubeObject[]) => {
-      for (const [i, item] of wanted.entries()) {
-        const { key, resourceVersion } = item;
-        const object = isBookmark(done[i]) ? done[i] : this.#options.read(done[i]);
-        this.#converted.set(item, new MadeObject(key, resourceVersion, object));
-      }
+      for (const [i, item] of wanted.entries())
+        this.#converted.set(item, made(item, this.#options.read(done[i])));
       return items.map((item) => this.#converted.get(item) ?? item);
     };
     return objects instanceof Promise ? objects.then(keep) : keep(objects);
@@ -170,7 +173,11 @@ export class ConvertingStorage implements StorageInterface {
   }
 }
 
-/** Bookmarks have nothing but a revision. */
+function made({ key, resourceVersion }: StoredObject, object: KubeObject): StoredObject {
+  return new MadeObject(key, resourceVersion, object);
+}
+
+/** Bookmarks have nothing but a revision and annotations: no webhook is asked about them. */
 function isBookmark(object: KubeObject): boolean {
   return object.metadata.uid === undefined && object.metadata.name === undefined;
 }

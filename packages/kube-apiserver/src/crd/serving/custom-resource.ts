@@ -4,6 +4,7 @@
  */
 
 import {
+  ApiError,
   apiVersionOf,
   forbidden,
   type GroupVersionKind,
@@ -203,7 +204,12 @@ class CustomParts {
       ...one,
       listKind,
       deprecationWarning: warning,
-      convert: one.subresource === "scale" ? one.convert : this.#convertTo(schema),
+      ...(one.subresource === "scale"
+        ? {}
+        : {
+            convert: this.#convertTo(schema),
+            inVersion: (apiVersion: string) => this.#inVersion(apiVersion),
+          }),
     }));
   }
 
@@ -260,6 +266,21 @@ class CustomParts {
       },
       { storage, converter: this.#converter },
     );
+  }
+
+  #inVersion(apiVersion: string): Pick<ServedResource, "schema" | "convert"> {
+    const { group = "", version = "" } = parseApiVersion(apiVersion) ?? {};
+    const schema = this.#versions.get(version);
+    if (schema === undefined || group !== this.#storedKind.group)
+      throw new ApiError(
+        500,
+        "",
+        `request to convert CR to an invalid group/version: ${apiVersion}`,
+      );
+    return {
+      schema: { kind: schema.kind, schema: schema.complete },
+      convert: this.#convertTo(schema),
+    };
   }
 
   #convertTo(schema: VersionSchema) {

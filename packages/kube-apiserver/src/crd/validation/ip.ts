@@ -59,3 +59,34 @@ export function isCidr(text: string): boolean {
   if (parseIpV4(address) !== undefined) return Number(bits) <= 32;
   return parseIpV6(address) !== undefined && Number(bits) <= 128;
 }
+
+/** An address of four or sixteen bytes in its canonical form. */
+export function shownIp(bytes: readonly number[]): string {
+  if (bytes.length === 4) return bytes.join(".");
+  const groups = Array.from({ length: 8 }, (_, i) => bytes[2 * i] * 256 + bytes[2 * i + 1]);
+  let [start, length] = [-1, 1];
+  for (let i = 0; i < 8; i++) {
+    let end = i;
+    while (end < 8 && groups[end] === 0) end++;
+    if (end - i > length) [start, length] = [i, end - i];
+  }
+  const text = (part: readonly number[]) => part.map((one) => one.toString(16)).join(":");
+  if (start < 0) return text(groups);
+  return `${text(groups.slice(0, start))}::${text(groups.slice(start + length))}`;
+}
+
+/** The first `bits` bits of an address; the others are 0. */
+export function maskedBytes(bytes: readonly number[], bits: number): number[] {
+  return bytes.map((byte, i) => {
+    const left = Math.min(Math.max(bits - 8 * i, 0), 8);
+    return byte & (0xff << (8 - left)) & 0xff;
+  });
+}
+
+/** The first address of a network that is no name of it: "10.0.0.1" of "10.0.0.0/24". */
+export function firstAddressOf(cidr: string): string | undefined {
+  if (!isCidr(cidr)) return undefined;
+  const [address, bits] = cidr.split("/") as [string, string];
+  const bytes = maskedBytes(parseIpV4(address) ?? parseIpV6(address) ?? [], Number(bits));
+  return shownIp(bytes.map((byte, i) => (i === bytes.length - 1 ? byte | 1 : byte)));
+}

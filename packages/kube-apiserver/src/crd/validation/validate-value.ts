@@ -154,7 +154,7 @@ export class Validation implements Reporter {
     if (maxLength !== undefined && isLonger(value, maxLength)) {
       const text = `${this.where} in body should be at most ${maxLength} chars long`;
       this.report(to, text, (field) => tooLong(field, maxLength));
-    } else if (minLength !== undefined && !isLonger(value, minLength - 1)) {
+    } else if (minLength !== undefined && minLength > 0 && !isLonger(value, minLength - 1)) {
       const text = `${this.where} in body should be at least ${minLength} chars long`;
       this.report(to, text, (field) => invalidValue(field, value, text));
     } else if (pattern !== undefined && pattern !== "") {

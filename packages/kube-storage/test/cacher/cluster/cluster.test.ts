@@ -1,4 +1,7 @@
-/** The storage layer over simulated members: nothing is lost, stale or repeated under faults. */
+/**
+ * The storage layer over simulated members: nothing is lost, stale or repeated under faults.
+ * @slow
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { CACHER_BUGS } from "../../mutants.ts";

@@ -1,4 +1,7 @@
-/** Random histories of the Cacher have no problem, and find the bugs that are planted for them. */
+/**
+ * Random histories of the Cacher have no problem, and find the bugs that are planted for them.
+ * @slow
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { problemsOf } from "../../../../../test/mutants/quick.ts";

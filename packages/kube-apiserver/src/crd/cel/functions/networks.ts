@@ -1,5 +1,5 @@
 /** IP addresses and networks (apiserver: pkg/cel/library/ip.go, cidr.go). */
-import { parseIpV4, parseIpV6 } from "../../validation/ip.ts";
+import { maskedBytes, parseIpV4, parseIpV6, shownIp } from "../../validation/ip.ts";
 import type { CelEnvironment } from "../library.ts";
 
 /** An address as bytes: four or sixteen. */
@@ -60,19 +60,7 @@ function requiredCidr(text: string): Cidr {
   );
 }
 
-function shown({ bytes }: Ip): string {
-  if (bytes.length === 4) return bytes.join(".");
-  const groups = Array.from({ length: 8 }, (_, i) => bytes[2 * i] * 256 + bytes[2 * i + 1]);
-  let [start, length] = [-1, 1];
-  for (let i = 0; i < 8; i++) {
-    let end = i;
-    while (end < 8 && groups[end] === 0) end++;
-    if (end - i > length) [start, length] = [i, end - i];
-  }
-  const text = (part: readonly number[]) => part.map((one) => one.toString(16)).join(":");
-  if (start < 0) return text(groups);
-  return `${text(groups.slice(0, start))}::${text(groups.slice(start + length))}`;
-}
+const shown = ({ bytes }: Ip): string => shownIp(bytes);
 
 /** Whether the first bits of two addresses are the same. */
 function sameBits(a: Ip, b: Ip, bits: number): boolean {
@@ -84,11 +72,7 @@ function sameBits(a: Ip, b: Ip, bits: number): boolean {
 }
 
 function masked({ ip, bits }: Cidr): Cidr {
-  const bytes = ip.bytes.map((byte, i) => {
-    const left = Math.min(Math.max(bits - 8 * i, 0), 8);
-    return byte & (0xff << (8 - left)) & 0xff;
-  });
-  return new Cidr(new Ip(bytes), bits);
+  return new Cidr(new Ip(maskedBytes(ip.bytes, bits)), bits);
 }
 
 const is = {

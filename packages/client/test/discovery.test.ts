@@ -3,7 +3,7 @@
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { discoverEndpoints, type LookupSrv } from "../src/connect/discovery.ts";
+import { discoverEndpoints, type LookupSrv } from "../src/discovery.ts";
 
 const records: Readonly<Record<string, readonly { host: string; port: number }[]>> = {
   "etcd-client-ssl": [

@@ -1,0 +1,2 @@
+/** The files of the console's page. */
+export { pageFiles } from "./page-files.ts";
