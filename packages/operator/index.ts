@@ -13,8 +13,8 @@ export {
 export type { Members, Membership, Permission, Target } from "./src/base/members.ts";
 export { OperatorMetrics } from "./src/base/metrics.ts";
 export { definitions } from "./src/base/schemas.ts";
-export type { Certifier, Pair, Subject } from "./src/cluster/certificates.ts";
-export { MODE } from "./src/cluster/objects.ts";
+export type { Certifier, Pair } from "./src/cluster/certificates.ts";
+export { MODE, type Subject } from "./src/cluster/objects.ts";
 export { DATA_LOST_CODE, type MemberView, type Reached } from "./src/cluster/observed.ts";
 export { ClusterReconciler } from "./src/cluster/reconciler.ts";
 export { Election } from "./src/election.ts";

@@ -5,7 +5,7 @@
  */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -309,6 +309,84 @@ test("helm lints the chart and renders it for several settings; what it renders 
   }
 });
 
+/** A document by kind and name, as it stands in a manifest. */
+function byName(text: string): Map<string, Record<string, unknown>> {
+  const all = manifests(text) as unknown as Record<string, unknown>[];
+  return new Map(
+    all.map((one) => [`${one["kind"]}/${(one["metadata"] as { name: string }).name}`, one]),
+  );
+}
+
+test("helm renders the operator's chart as its manifest is, and as values say", {
+  skip: helm === undefined ? "helm is not installed (https://helm.sh/docs/intro/install/)" : false,
+}, (t) => {
+  const dir = mkdtempSync(join(tmpdir(), "quorate-helm-"));
+  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  const operator = join(deploy, "helm/quorate-operator");
+  const env = { ...process.env, HELM_CACHE_HOME: dir };
+  const run = (...args: string[]) => spawnSync(helm!, args, { encoding: "utf8", env });
+  const version = "--kube-version=1.31.0";
+  const lint = run("lint", "--strict", version, operator);
+  assert.equal(lint.status, 0, `${lint.stdout}${lint.stderr}`);
+  const render = (...more: string[]) => {
+    const args = ["template", "o", operator, version, "--namespace=quorate-system", ...more];
+    const { status, stdout, stderr } = run(...args);
+    assert.equal(status, 0, stderr);
+    return byName(stdout);
+  };
+  const plain = byName(readFileSync(join(deploy, "kubernetes/operator.yaml"), "utf8"));
+  plain.delete("Namespace/quorate-system");
+  const rendered = render();
+  assert.deepEqual([...rendered.keys()].sort(), [...plain.keys()].sort());
+  for (const [name, wanted] of plain) {
+    if (name.startsWith("Deployment")) continue;
+    const found = rendered.get(name)! as { metadata: { annotations?: unknown } };
+    if (name.startsWith("CustomResource")) delete found.metadata.annotations;
+    assert.deepEqual(found, wanted, name);
+  }
+  const podOf = (objects: typeof plain) =>
+    (objects.get("Deployment/quorate-operator") as unknown as Manifest).spec.template.spec;
+  const [own, theirs] = [podOf(rendered), podOf(plain)];
+  const { args, ...container } = own.containers[0];
+  assert.deepEqual(args, [...theirs.containers[0].args!, "--namespace="]);
+  const { args: _plainArgs, ...plainContainer } = theirs.containers[0];
+  assert.deepEqual(container, plainContainer);
+  const changed = podOf(render("--set=image.tag=2,watchNamespace=a,nodeSelector.disk=nvme"));
+  assert.equal(changed.containers[0].image, "quorate:2");
+  assert.ok(changed.containers[0].args!.includes("--namespace=a"));
+  assert.deepEqual((changed as { nodeSelector?: object }).nodeSelector, { disk: "nvme" });
+  assert.notEqual(run("template", "o", operator, version, "--set=replica=2").status, 0);
+});
+
+test("the bundle has the definitions that its version owns, and the rights of the manifest", () => {
+  const dir = join(deploy, "olm/manifests");
+  const all = byName(
+    readdirSync(dir)
+      .map((name) => `---\n${readFileSync(join(dir, name), "utf8")}`)
+      .join(""),
+  );
+  const [version] = [...all].filter(([name]) => name.startsWith("ClusterServiceVersion/"));
+  const { spec } = version[1] as unknown as {
+    spec: {
+      customresourcedefinitions: { owned: { name: string }[] };
+      install: { spec: { clusterPermissions: { rules: object[] }[] } };
+    };
+  };
+  const owned = spec.customresourcedefinitions.owned.map(({ name }) => name);
+  const defined = [...all.keys()].filter((name) => name.startsWith("CustomResourceDefinition/"));
+  assert.deepEqual(defined.map((name) => name.split("/")[1]).sort(), owned.sort());
+  assert.equal(owned.length, 4);
+  const plain = byName(readFileSync(join(deploy, "kubernetes/operator.yaml"), "utf8"));
+  const { rules } = plain.get("ClusterRole/quorate-operator") as { rules?: object[] };
+  assert.deepEqual(spec.install.spec.clusterPermissions[0].rules, rules);
+  const { annotations } = parse(
+    readFileSync(join(deploy, "olm/metadata/annotations.yaml"), "utf8"),
+  ) as { annotations: Record<string, string> };
+  const labels = readFileSync(join(deploy, "olm/Containerfile"), "utf8");
+  for (const [name, value] of Object.entries(annotations))
+    assert.ok(labels.includes(`LABEL ${name}=${value}\n`), name);
+});
+
 /**
  * The flags of /etc/kubernetes/manifests/etcd.yaml, as kubeadm orders them. Which ones those of the
  * features are depends on its etcd.
@@ -358,6 +436,117 @@ const KUBEADM: readonly (readonly [release: string, features: string[], probes: 
     ["/livez", "/readyz"],
   ],
 ];
+
+test("the static pod has kubeadm's flags, and the files that they name are on the node", () => {
+  const text = readFileSync(join(deploy, "kubernetes/static-pod.yaml"), "utf8");
+  const pod = parse(text) as {
+    spec: {
+      containers: { command: string[]; volumeMounts: { name: string; mountPath: string }[] }[];
+      volumes: { name: string; hostPath: { path: string } }[];
+    };
+  };
+  const [{ command, volumeMounts }] = pod.spec.containers;
+  assert.equal(command[0], "etcd");
+  const urls = { clients: "", client: "", peer: "", metrics: "" };
+  const nameOf = (flag: string): string => flag.split("=")[0];
+  const wanted = kubeadmFlags("node", "/", urls, KUBEADM[1][1]);
+  assert.deepEqual(command.slice(1).map(nameOf).sort(), wanted.map(nameOf).sort());
+  const mounted = volumeMounts.map(({ mountPath }) => mountPath);
+  for (const flag of command.slice(1)) {
+    const [, path] = /=(\/.*)/.exec(flag) ?? [];
+    if (path !== undefined)
+      assert.ok(
+        mounted.some((dir) => path === dir || path.startsWith(`${dir}/`)),
+        flag,
+      );
+  }
+  for (const { name, mountPath } of volumeMounts)
+    assert.equal(pod.spec.volumes.find((one) => one.name === name)?.hostPath.path, mountPath);
+});
+
+test("the image sets no variable of a flag, which would be refused beside the flag", () => {
+  const image = readFileSync(join(deploy, "Containerfile"), "utf8");
+  assert.match(image, /^ENTRYPOINT/m);
+  assert.doesNotMatch(image, /^ENV .*ETCD_/m);
+  for (const name of ["etcd", "etcdctl", "etcdutl"])
+    assert.ok(image.includes(` /usr/local/bin/${name}`), name);
+});
+
+/** What an operator of etcd starts an image with, and where it is asked whether it is well. */
+interface OtherOperator {
+  readonly whose: string;
+  readonly peerScheme: "http" | "https";
+  readonly flags: (dataDir: string, metricsUrl: string) => string[];
+  readonly env: (dataDir: string) => Readonly<Record<string, string>>;
+  readonly probes: readonly string[];
+}
+
+const OPERATORS: readonly OtherOperator[] = [
+  {
+    whose: "etcd-io's",
+    peerScheme: "http",
+    flags: () => [],
+    env: (dataDir) => ({ ETCD_DATA_DIR: dataDir }),
+    probes: [],
+  },
+  {
+    whose: "cozystack's",
+    peerScheme: "https",
+    flags: (dataDir, metricsUrl) => [
+      `--data-dir=${dataDir}`,
+      `--listen-metrics-urls=${metricsUrl}`,
+      "--peer-auto-tls",
+      "--auto-compaction-retention=5m",
+      "--snapshot-count=10000",
+      "--quota-backend-bytes=3865470566",
+    ],
+    env: () => ({ ETCD_INITIAL_CLUSTER_TOKEN: "db-default" }),
+    probes: ["/readyz?serializable=false", "/readyz", "/livez"],
+  },
+];
+
+for (const { whose, peerScheme, flags, env, probes } of OPERATORS) {
+  test(`a member starts as ${whose} operator starts it, and is well where that looks`, async (t) => {
+    const dir = mkdtempSync(join(tmpdir(), "quorate-operators-"));
+    t.after(() => rmSync(dir, { recursive: true, force: true }));
+    const [client, peer, metrics] = await freePorts(3);
+    const peerUrl = `${peerScheme}://127.0.0.1:${peer}`;
+    const clientUrl = `http://127.0.0.1:${client}`;
+    const metricsUrl = `http://127.0.0.1:${metrics}`;
+    const dataDir = join(dir, "default.etcd");
+    const member = new TestMember({
+      name: "db-0",
+      command: quorate.command,
+      flags: [
+        "--name=db-0",
+        `--listen-peer-urls=${peerUrl}`,
+        `--listen-client-urls=${clientUrl}`,
+        `--initial-advertise-peer-urls=${peerUrl}`,
+        `--advertise-client-urls=${clientUrl}`,
+        ...flags(dataDir, metricsUrl),
+      ],
+      env: {
+        ETCD_INITIAL_CLUSTER: `db-0=${peerUrl}`,
+        ETCD_INITIAL_CLUSTER_STATE: "new",
+        ...env(dataDir),
+      },
+      clientUrl,
+      peerUrl,
+      dataDir,
+      logFile: join(dir, "log"),
+      identity: {},
+    });
+    t.after(() => member.kill());
+    member.start();
+    const urls = [`${clientUrl}/health`, ...probes.map((probe) => `${metricsUrl}${probe}`)];
+    for (const url of urls)
+      await until(`${url} is well`, async () => {
+        const answer = await request(url).catch(() => undefined);
+        await answer?.body.dump();
+        return answer?.statusCode === 200;
+      });
+  });
+}
 
 for (const [release, features, probes] of KUBEADM) {
   test(`a manifest as kubeadm ${release} writes it starts a member that its probes find well`, async (t) => {

@@ -10,6 +10,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { writeBackupMetrics } from "@quorate/backup/node";
+import { prometheusExposition } from "@quorate/metrics/node";
+import { OperatorMetrics } from "@quorate/operator";
 import { parse } from "yaml";
 import { withCluster } from "../support/cluster.ts";
 import { dashboardQueries } from "../support/dashboard.ts";
@@ -134,7 +136,12 @@ test("alerts fire when the quorum is lost, and not before; every metric that rul
     const ofBackup = join(dir, "backup.prom");
     const status = { revision: 1, recordedMs: 1, baseMs: 1 };
     await writeBackupMetrics(ofBackup, status, { passedMs: 1, uploadedBytes: 1 });
-    const exposed = [...members.map(({ body }) => body), readFileSync(ofBackup, "utf8")].join("\n");
+    const ofOperator = await prometheusExposition(new OperatorMetrics().registry).text();
+    const exposed = [
+      ...members.map(({ body }) => body),
+      readFileSync(ofBackup, "utf8"),
+      ofOperator,
+    ].join("\n");
     const ours = rules.groups.flatMap(({ rules: all }) =>
       all.flatMap(({ expr }) => expr.match(/\b[a-z]+_[a-z0-9_]+(?=[{[ ])/g) ?? []),
     );

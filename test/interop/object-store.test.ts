@@ -5,77 +5,31 @@
  * @slow
  */
 import assert from "node:assert/strict";
-import { type ChildProcess, spawn } from "node:child_process";
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type TestContext, test } from "node:test";
+import { test } from "node:test";
 import { quorateutl } from "@quorate/ctl";
 import { levelKeyspaces } from "@quorate/host/node";
 import { MaintenanceService, RangeRequest } from "@quorate/proto";
 import { applyRange, Store } from "@quorate/store";
 import { BackupRun } from "../support/backup-run.ts";
-import { endsWith } from "../support/children.ts";
 import { withCluster } from "../support/cluster.ts";
 import { runInProcess } from "../support/ctl-io.ts";
 import { quorate, skipWithout } from "../support/executables.ts";
 import { KvModel, toModelKeys } from "../support/kv-model.ts";
 import { sendModel } from "../support/model-sender.ts";
+import { ObjectStoreServer, STORE_CREDENTIALS, STORE_PROGRAM } from "../support/object-store.ts";
 import { freePorts } from "../support/ports.ts";
 import { SeededRandom, seedOf } from "../support/random.ts";
 import { clientOf } from "../support/snapshots.ts";
 import { until } from "../support/until.ts";
 
-const PROGRAM = "versitygw";
-const skip = skipWithout(PROGRAM, "go install github.com/versity/versitygw/cmd/versitygw@v1.8.0");
+const skip = skipWithout(
+  STORE_PROGRAM,
+  "go install github.com/versity/versitygw/cmd/versitygw@v1.8.0",
+);
 /** How often it is restored. */
 const RESTORES = Number(process.env["QUORATE_RESTORES"] ?? 5);
-const CREDENTIALS = { AWS_ACCESS_KEY_ID: "backup", AWS_SECRET_ACCESS_KEY: "not a secret" };
-
-/** The server, in a directory; `port` stays when it starts again. */
-class Server {
-  readonly #dir: string;
-  readonly #port: number;
-  #child: ChildProcess | undefined;
-
-  constructor(dir: string, port: number) {
-    this.#dir = dir;
-    this.#port = port;
-    mkdirSync(join(dir, "data/backups"), { recursive: true });
-  }
-
-  get endpoint(): string {
-    return `http://127.0.0.1:${this.#port}`;
-  }
-
-  async start(t: TestContext): Promise<void> {
-    const args = ["--port", `127.0.0.1:${this.#port}`, "--quiet", "posix", join(this.#dir, "data")];
-    const env = {
-      ...process.env,
-      ROOT_ACCESS_KEY: CREDENTIALS.AWS_ACCESS_KEY_ID,
-      ROOT_SECRET_KEY: CREDENTIALS.AWS_SECRET_ACCESS_KEY,
-    };
-    this.#child = endsWith(spawn(PROGRAM, args, { env, stdio: "ignore" }), t);
-    await until("the object store responds", () =>
-      fetch(this.endpoint).then(
-        () => true,
-        () => false,
-      ),
-    );
-  }
-
-  async stop(): Promise<void> {
-    const child = this.#child!;
-    const ended = new Promise((resolve) => child.once("exit", resolve));
-    child.kill("SIGKILL");
-    await ended;
-  }
-
-  /** All bytes of all objects. */
-  get content(): Buffer {
-    const dir = join(this.#dir, "data/backups/prod/one");
-    return Buffer.concat(readdirSync(dir).map((name) => readFileSync(join(dir, name))));
-  }
-}
 
 test("a backup whose directory is lost comes back from the object store", {
   skip,
@@ -87,14 +41,14 @@ test("a backup whose directory is lost comes back from the object store", {
   const model = new KvModel(random);
   const [port] = await freePorts(1);
   await withCluster({ executable: quorate, size: 1 }, async (cluster) => {
-    const server = new Server(join(cluster.dir, "s3"), port);
+    const server = new ObjectStoreServer(join(cluster.dir, "s3"), `127.0.0.1:${port}`);
     await server.start(t);
     const dir = join(cluster.dir, "backup");
     const key = join(cluster.dir, "key");
     writeFileSync(key, "00112233".repeat(8));
     const place = "s3://backups/prod/one";
     const storeFlags = [`--s3-endpoint=${server.endpoint}`, `--encryption-key=${key}`];
-    Object.assign(process.env, CREDENTIALS);
+    Object.assign(process.env, STORE_CREDENTIALS);
     const flags = [`--mirror=${place}`, "--mirror-interval=300ms", ...storeFlags];
     const utl = async (...args: readonly string[]): Promise<string> => {
       const env = { ...process.env };
@@ -125,8 +79,12 @@ test("a backup whose directory is lost comes back from the object store", {
     await until("the mirror has all", async () => (await fetchedRevision()) >= newest, 200);
     await first.end("SIGKILL");
     rmSync(dir, { recursive: true });
-    assert.equal(server.content.indexOf("segment"), -1);
-    assert.equal(server.content.indexOf("QRMBKUP1"), -1, "nothing stands there unencrypted");
+    assert.equal(server.contentOf("prod/one").indexOf("segment"), -1);
+    assert.equal(
+      server.contentOf("prod/one").indexOf("QRMBKUP1"),
+      -1,
+      "nothing stands there unencrypted",
+    );
 
     // A run goes on in the directory that was fetched.
     await sendModel(client, model, 50);

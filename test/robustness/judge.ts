@@ -11,6 +11,7 @@
 import {
   type Answer,
   type CompactionCall,
+  changesKeys,
   checkHistory,
   checkLeases,
   checkLinearizable,
@@ -67,7 +68,8 @@ const PICTURE_REVISIONS = 8;
 
 type Move = (revision: number) => number;
 
-function moveRequest(request: ModelRequest, move: Move): ModelRequest {
+/** A request whose revisions are moved. */
+export function moveRequest(request: ModelRequest, move: Move): ModelRequest {
   if (request.kind !== "txn") return request;
   const moveCompare = (one: ModelCompare): ModelCompare =>
     (one.target === "mod" || one.target === "create") && one.operand !== 0
@@ -76,7 +78,8 @@ function moveRequest(request: ModelRequest, move: Move): ModelRequest {
   return { ...request, compares: request.compares.map(moveCompare) };
 }
 
-function moveAnswer(answer: Answer, move: Move): Answer {
+/** An answer whose revisions are moved. */
+export function moveAnswer(answer: Answer, move: Move): Answer {
   const answers = answer.answers.map((one) =>
     one.kind === "range"
       ? {
@@ -337,9 +340,7 @@ function writesOf(operations: readonly Operation[]): Map<number, ModelRequest> {
   const writes = new Map<number, ModelRequest>();
   for (const { request, outcome } of operations) {
     if (request.kind === "range" || outcome?.kind !== "answered") continue;
-    const { answers, revision } = outcome.answer;
-    if (answers.some((one) => one.kind === "put" || (one.kind === "delete" && one.deleted > 0)))
-      writes.set(revision, request);
+    if (changesKeys(request, outcome.answer)) writes.set(outcome.answer.revision, request);
   }
   return writes;
 }

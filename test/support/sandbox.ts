@@ -92,6 +92,9 @@ let links = 0;
 export class Sandbox {
   readonly address: string;
   readonly #options: SandboxOptions;
+  /** The machine's end of the link to the container that runs. */
+  #link: string | undefined;
+  #isCut = false;
 
   constructor(options: SandboxOptions) {
     this.#options = options;
@@ -127,6 +130,17 @@ export class Sandbox {
 
   writeHosts(text: string): void {
     writeFileSync(join(this.root, "etc/hosts"), text);
+  }
+
+  get isCut(): boolean {
+    return this.#isCut;
+  }
+
+  /** Cuts the network of the node that it is on, or joins it again: packets are dropped. */
+  setCut(isCut: boolean): void {
+    this.#isCut = isCut;
+    if (this.#link !== undefined)
+      execFileSync("ip", ["link", "set", this.#link, isCut ? "down" : "up"]);
   }
 
   /** Starts a container. `connected` resolves when it has its network, or has ended. */
@@ -182,7 +196,9 @@ export class Sandbox {
           ["link", "add", link, "type", "veth", "peer", "name", "eth0", "netns", String(child.pid)],
           { stdio: "ignore" },
         );
-        execFileSync("ip", ["link", "set", link, "master", "pods", "up"], { stdio: "ignore" });
+        const state = this.#isCut ? "down" : "up";
+        execFileSync("ip", ["link", "set", link, "master", "pods", state], { stdio: "ignore" });
+        this.#link = link;
         return true;
       } catch {
         // It ends just now.

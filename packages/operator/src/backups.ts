@@ -1,4 +1,7 @@
-/** QuorateBackup: a pod that records all changes, or pods that each save a snapshot. */
+/**
+ * QuorateBackup: a pod that records all changes, or pods that each save a snapshot; and pods that
+ * test now and then whether it can be restored.
+ */
 import { type Clock, parseDuration } from "@quorate/host";
 import { recordEvent } from "./base/events.ts";
 import {
@@ -11,10 +14,20 @@ import {
 } from "./base/kinds.ts";
 import { createOnce, type Key, type Kube, type KubeObject, keyOf } from "./base/kube.ts";
 import type { OperatorMetrics } from "./base/metrics.ts";
-import { clientVariables, mirrorVariables, oncePod, SET_MIRROR_FLAGS } from "./cluster/objects.ts";
 import { podView } from "./cluster/observe.ts";
 import type { PodView } from "./cluster/observed.ts";
+import {
+  backupMount,
+  clientVariables,
+  mirrorMounts,
+  mirrorVariables,
+  podBeside,
+  restoreTestPod,
+  SET_MIRROR_FLAGS,
+} from "./cluster/pods-beside.ts";
 
+/** Reasons of Ready with which there is something to be restored. */
+const HAS_BACKUP = new Set(["Recording", "Saved"]);
 const LATER_MS = 10_000;
 const SOON_MS = 1000;
 
@@ -35,36 +48,29 @@ const SAVE = `mkdir -p "$1"
 ls "$1" | grep '\\.db$' | sort -r | tail -n +$(($3 + 1)) | while read -r old; do rm -f "$1/$old"; done`;
 
 /** The pod of a continuous backup, or of a snapshot that is begun now. */
-function podOf(backup: QuorateBackup, cluster: KubeObject, nowMs: number): KubeObject {
+function podOf(backup: QuorateBackup, cluster: QuorateCluster, nowMs: number): KubeObject {
   const { claim, path, continuous, scheduled } = backup.spec!;
   const dir = `/backup/${path}`;
-  const shared = {
-    env: clientVariables(cluster),
-    claims: [{ name: "backup", claimName: claim, mountPath: "/backup" }],
-    annotations: {},
-    owner: backup,
-  };
+  const env = clientVariables(cluster);
   const name = `${backup.metadata.name}-backup`;
   if (continuous !== undefined) {
     const { baseInterval, retain, mirror } = continuous;
-    return oncePod(cluster as QuorateCluster, "backup", name, {
-      ...shared,
-      env: [...shared.env, ...mirrorVariables(mirror)],
-      mirror,
+    return podBeside(cluster, "backup", name, {
+      owner: backup,
+      env: [...env, ...mirrorVariables(mirror)],
+      mounts: [backupMount(claim), ...mirrorMounts(mirror)],
       command: ["/bin/sh", "-euc", RECORD, "record"],
       args: [dir, baseInterval, retain],
-      restartPolicy: "Always",
       ready: ["/bin/sh", "-c", `ls ${dir}/base-*.db`],
     });
   }
   const stamp = timeText(nowMs).replace(/[-:]/g, "");
-  return oncePod(cluster as QuorateCluster, "backup", name, {
-    ...shared,
-    mirror: undefined,
+  return podBeside(cluster, "backup", name, {
+    owner: backup,
+    env,
+    mounts: [backupMount(claim)],
     command: ["/bin/sh", "-euc", SAVE, "save"],
     args: [dir, stamp, String(scheduled!.keep)],
-    restartPolicy: "Never",
-    ready: undefined,
   });
 }
 
@@ -77,9 +83,12 @@ export class BackupReconciler {
 
   /** As the reconciler of clusters. */
   async reconcile({ namespace, name }: Key): Promise<number | undefined> {
-    const { kube, clock } = this.#deps;
+    const { kube, clock, metrics } = this.#deps;
     const backup = await kube.get<QuorateBackup>("QuorateBackup", namespace, name);
-    if (backup === undefined || backup.metadata.deletionTimestamp !== undefined) return undefined;
+    if (backup === undefined || backup.metadata.deletionTimestamp !== undefined) {
+      for (const gauge of [metrics.backupTimes, metrics.restorable]) gauge.remove(namespace, name);
+      return undefined;
+    }
     const cluster = await kube.get<QuorateCluster>(
       "QuorateCluster",
       namespace,
@@ -89,16 +98,63 @@ export class BackupReconciler {
       await this.#report(backup, {}, "NoCluster", "the cluster is not there or has not begun");
       return LATER_MS;
     }
-    const found = await kube.get("Pod", namespace, `${name}-backup`);
-    const pod = found === undefined ? undefined : podView(found);
+    const pod = await this.#podOf(namespace, `${name}-backup`);
     if (pod?.isTerminating) return SOON_MS;
-    if (backup.spec!.continuous !== undefined) return this.#record(backup, cluster, pod);
-    return this.#save(backup, cluster, pod, clock.wallMs());
+    if (cluster.spec!.size === 0) {
+      if (pod !== undefined) await kube.remove("Pod", namespace, pod.name, pod.uid);
+      await this.#report(backup, {}, "Asleep", "no member of the cluster runs");
+      return LATER_MS;
+    }
+    const afterMs = await (backup.spec!.continuous === undefined
+      ? this.#save(backup, cluster, pod, clock.wallMs())
+      : this.#record(backup, cluster, pod));
+    if (backup.spec!.restoreTest === undefined) return afterMs;
+    return Math.min(afterMs, await this.#test({ namespace, name }, cluster));
+  }
+
+  async #podOf(namespace: string, name: string): Promise<PodView | undefined> {
+    const found = await this.#deps.kube.get("Pod", namespace, name);
+    return found === undefined ? undefined : podView(found);
+  }
+
+  /** Tests whether a backup can be restored, when it is time. */
+  async #test({ namespace, name }: Key, cluster: QuorateCluster): Promise<number> {
+    const { kube, clock, metrics } = this.#deps;
+    const backup = await kube.get<QuorateBackup>("QuorateBackup", namespace, name);
+    const pod = await this.#podOf(namespace, `${name}-test`);
+    if (backup === undefined || pod?.isTerminating) return SOON_MS;
+    const { lastTest = "", conditions = [] } = backup.status ?? {};
+    const nowMs = clock.wallMs();
+    const everyMs = Number(parseDuration(backup.spec!.restoreTest!.every));
+    const dueMs = (Date.parse(lastTest) || 0) + everyMs;
+    const before = conditions.find(({ type }) => type === "Restorable")?.status;
+    if (before !== undefined)
+      metrics.restorable.with(namespace, name).value = Number(before === "True");
+    if (pod === undefined) {
+      const isThere = conditions.some((one) => one.type === "Ready" && HAS_BACKUP.has(one.reason));
+      if (!isThere || nowMs < dueMs) return LATER_MS;
+      await createOnce(kube, restoreTestPod(cluster, backup));
+      await report(this.#deps, backup, { lastTest: timeText(nowMs) }, []);
+      return SOON_MS;
+    }
+    if (pod.phase !== "Succeeded" && pod.phase !== "Failed") return SOON_MS;
+    const isGood = pod.phase === "Succeeded";
+    const message = pod.lastWords || `the pod ${pod.name} failed: its log says why`;
+    const [status, reason, type] = isGood
+      ? (["True", "Tested", "Normal"] as const)
+      : (["False", "TestFailed", "Warning"] as const);
+    await report(this.#deps, backup, {}, [{ type: "Restorable", status, reason, message }]);
+    metrics.restorable.with(namespace, name).value = Number(isGood);
+    // Of one that failed the log stays until the next one is due.
+    if (!isGood && nowMs < dueMs) return LATER_MS;
+    await kube.remove("Pod", namespace, pod.name, pod.uid);
+    await recordEvent(kube, clock, backup, type, reason, message);
+    return SOON_MS;
   }
 
   async #record(
     backup: QuorateBackup,
-    cluster: KubeObject,
+    cluster: QuorateCluster,
     pod: PodView | undefined,
   ): Promise<number> {
     const { kube, clock } = this.#deps;
@@ -111,7 +167,7 @@ export class BackupReconciler {
 
   async #save(
     backup: QuorateBackup,
-    cluster: KubeObject,
+    cluster: QuorateCluster,
     pod: PodView | undefined,
     nowMs: number,
   ): Promise<number> {
@@ -157,7 +213,7 @@ export class BackupReconciler {
   }
 }
 
-/** Writes a status with these findings, if it says something new. */
+/** Writes a status with these findings beside those before, if it says something new. */
 export async function report(
   { kube, clock }: Pick<BackupDeps, "kube" | "clock">,
   object: KubeObject<unknown, BackupStatus>,
@@ -167,11 +223,13 @@ export async function report(
   const { namespace, name } = keyOf(object);
   const generation = object.metadata.generation ?? 0;
   const before = object.status?.conditions ?? [];
+  const kept = before.filter((one) => !findings.some(({ type }) => type === one.type));
+  const found = withFindings(before, findings, generation, clock.wallMs());
   const status = {
     ...object.status,
     observedGeneration: generation,
     ...more,
-    conditions: withFindings(before, findings, generation, clock.wallMs()),
+    conditions: [...kept, ...found].sort((a, b) => (a.type < b.type ? -1 : 1)),
   };
   if (JSON.stringify(status) === JSON.stringify(object.status)) return;
   await kube.patch(object.kind as "QuorateBackup", namespace, name, { status }, "status");

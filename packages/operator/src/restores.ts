@@ -6,7 +6,8 @@ import type { Clock } from "@quorate/host";
 import { report } from "./backups.ts";
 import type { QuorateCluster, QuorateRestore } from "./base/kinds.ts";
 import { annotationOf, createOnce, GROUP, type Key, type Kube, VERSION } from "./base/kube.ts";
-import { RESTORE, type RestoreOrder } from "./cluster/objects.ts";
+import { RESTORE } from "./cluster/objects.ts";
+import type { RestoreOrder } from "./cluster/pods-beside.ts";
 
 const SOON_MS = 2000;
 const FINALIZER = `${GROUP}/restore`;

@@ -40,8 +40,8 @@ export class UserReconciler {
       await kube.patch("QuorateUser", namespace, name, { metadata: { finalizers: null } }, "");
       return undefined;
     }
-    if (target === undefined || !cluster?.status?.clusterID)
-      return this.#wait(user, "NoCluster", `${clusterName} is not there or has not begun`);
+    if (target === undefined || !cluster?.status?.clusterID || cluster.spec!.size === 0)
+      return this.#wait(user, "NoCluster", `${clusterName} is not there, or does not run`);
     const secret = await kube.get("Secret", namespace, passwordSecret.name);
     const password = secretText(secret, passwordSecret.key);
     if (secret === undefined || password === "") {

@@ -5,6 +5,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SeededRandom } from "@quorate/host";
+import type { KubeObject } from "../index.ts";
 import { survivorOf } from "../src/cluster/plan-recovery.ts";
 import { Killed, World } from "./support/world.ts";
 
@@ -169,6 +170,122 @@ test("a pause holds everything", async () => {
   assert.equal(world.condition("Ready"), "False Paused");
   await world.change({ metadata: { annotations: { "quorate.dev/pause": null } } });
   await world.settled(3);
+});
+
+test("no member is wanted: all end, and come back as the same cluster, with their data", async () => {
+  const world = await worldOf({ size: 3 }, 3);
+  const { clusterId, membership, acknowledged } = world.cloud;
+  await world.change({ spec: { size: 0, image: "quorate:2" } });
+  await world.until("nothing runs", () => podNames(world).length === 0);
+  await world.second();
+  assert.equal(world.condition("Ready"), "True AsWanted");
+  assert.equal(world.condition("Available"), "False NoQuorum");
+  assert.equal(world.cluster.status?.readyMembers, 0);
+  for (let i = 0; i < 400; i++) await world.second();
+  assert.equal(world.kube.all("PersistentVolumeClaim").length, 3);
+  await world.change({ spec: { size: 5 } });
+  await world.settled(5);
+  assert.equal(world.cloud.clusterId, clusterId);
+  assert.ok(world.cloud.membership.startsWith(membership), world.cloud.membership);
+  assert.ok(world.cloud.acknowledged > acknowledged);
+  assert.deepEqual(world.cloud.violations, []);
+});
+
+test("disks grow where their class allows it, and never become smaller", async () => {
+  const world = await worldOf({ size: 3 }, 3);
+  const requests = (): string[] =>
+    world.kube.all("PersistentVolumeClaim").map(({ spec }) => {
+      return (spec as { resources: { requests: { storage: string } } }).resources.requests.storage;
+    });
+  const resize = (size: string) => world.change({ spec: { storage: { size } } });
+  const storageClass = { apiVersion: "storage.k8s.io/v1", kind: "StorageClass" };
+  world.kube.put({ ...storageClass, metadata: { name: "disks" } });
+  await resize("1.5Gi");
+  await world.until("it is refused", () => world.condition("Degraded") === "True StorageFixed");
+  world.kube.put({
+    ...storageClass,
+    metadata: { name: "disks" },
+    allowVolumeExpansion: true,
+  } as KubeObject);
+  await world.settled(3);
+  assert.deepEqual(requests(), ["1.5Gi", "1.5Gi", "1.5Gi"]);
+  await resize("1536Mi");
+  await world.settled(3);
+  assert.deepEqual(requests(), ["1.5Gi", "1.5Gi", "1.5Gi"], "it is the same");
+  await resize("1500M");
+  await world.until("it is refused", () => world.condition("Degraded") === "True StorageNotShrunk");
+  world.cloud.loseDisk("db-1");
+  await world.until("another member", () => world.cloud.membership === "db-0 db-2 db-3");
+  assert.deepEqual(requests().sort(), ["1.5Gi", "1.5Gi", "1500M"], "nothing else waits for it");
+});
+
+test("a PodMonitor is made where the kind is served, with the labels that are wanted", async () => {
+  const world = await worldOf({ size: 1 }, 1);
+  world.kube.unserved.delete("PodMonitor");
+  await world.until("it is there", () => world.kube.all("PodMonitor").length === 1);
+  await world.change({ spec: { monitor: { labels: { release: "p" } } } });
+  await world.settled(1);
+  const { metadata, spec } = world.kube.find("PodMonitor", "db-members")!;
+  assert.equal(metadata.labels!["release"], "p");
+  assert.match(JSON.stringify(spec), /"replacement":"ns\/db-etcd"/);
+});
+
+test("with an issuer cert-manager makes the certificates, and nothing runs without them", async () => {
+  const world = new World(1n);
+  const issuerRef = { name: "issuer", kind: "Issuer", group: "cert-manager.io" };
+  await world.create({ size: 1, certificates: { validDays: 30, issuerRef } });
+  await world.until("it is refused", () => world.condition("Degraded") === "True NoCertManager");
+  world.kube.unserved.delete("Certificate");
+  await world.until("they are asked for", () => world.kube.all("Certificate").length === 3);
+  const certificate = world.kube.find("Certificate", "db-member-tls")!.spec as {
+    dnsNames: string[];
+    duration: string;
+    secretName: string;
+  };
+  assert.ok(certificate.dnsNames.includes("*.db-peer.ns.svc"));
+  assert.equal(certificate.duration, "720h");
+  await world.second();
+  assert.deepEqual(podNames(world), []);
+  for (const leaf of leaves) {
+    const certPem = btoa(`${leaf}|0|${world.clock.wallMs() + 1e9}|other\n`);
+    world.kube.put({
+      apiVersion: "v1",
+      kind: "Secret",
+      metadata: {
+        name: `db-${leaf}-tls`,
+        namespace: "ns",
+        labels: { "quorate.dev/cluster": "db" },
+      },
+      data: { "tls.crt": certPem, "tls.key": btoa("key"), "ca.crt": btoa("other") },
+    });
+  }
+  await world.settled(1);
+  assert.equal(world.kube.find("Secret", "db-ca"), undefined);
+  await world.change({ spec: { certificates: { validDays: 60 } } });
+  await world.settled(1);
+  const changed = world.kube.find("Certificate", "db-root-tls")!.spec as { duration: string };
+  assert.equal(changed.duration, "1440h");
+});
+
+test("members are spread over zones, and another one takes the zone of the one that is lost", async () => {
+  const world = await worldOf({ size: 3, zones: ["a", "b", "c"] }, 3);
+  const zones = (): string[] =>
+    world.kube.all("Pod").map(({ metadata, spec }) => {
+      const { nodeSelector } = spec as { nodeSelector: Record<string, string> };
+      return `${metadata.name} ${nodeSelector["topology.kubernetes.io/zone"]}`;
+    });
+  assert.deepEqual(zones().sort(), ["db-0 a", "db-1 b", "db-2 c"]);
+  world.cloud.killPod("db-1");
+  await world.second();
+  await world.settled(3);
+  assert.deepEqual(zones().sort(), ["db-0 a", "db-1 b", "db-2 c"], "where its disk is");
+  world.cloud.loseDisk("db-1");
+  await world.until("another member", () => world.cloud.membership === "db-0 db-2 db-3");
+  await world.settled(3);
+  assert.deepEqual(zones().sort(), ["db-0 a", "db-2 c", "db-3 b"]);
+  await world.change({ spec: { size: 5 } });
+  await world.settled(5);
+  assert.deepEqual(zones().sort().slice(3), ["db-4 a", "db-5 b"]);
 });
 
 test("a lost quorum: nothing by itself, and the survivor's data when it is wanted", async () => {
@@ -338,7 +455,7 @@ async function life(seed: bigint): Promise<World> {
         break;
       }
       case 2:
-        size = [1, 3, 5][random.below(3)];
+        size = [0, 1, 3, 5][random.below(4)];
         await world.change({ spec: { size } });
         break;
       case 3:
@@ -352,6 +469,8 @@ async function life(seed: bigint): Promise<World> {
     }
   }
   world.killer = () => {};
+  size = Math.max(size, 1);
+  await world.change({ spec: { size } });
   await world.settled(size);
   return world;
 }

@@ -15,10 +15,14 @@ import {
   RestoreReconciler,
   UserReconciler,
 } from "../index.ts";
-import type { QuorateCluster } from "../src/base/kinds.ts";
-import { restorePod } from "../src/cluster/objects.ts";
+import type { QuorateBackup, QuorateCluster } from "../src/base/kinds.ts";
+import { restorePod } from "../src/cluster/pods-beside.ts";
 import { Cloud } from "./support/cloud.ts";
 import { MemoryKube } from "./support/memory-kube.ts";
+
+interface PodSpec {
+  readonly activeDeadlineSeconds?: number;
+}
 
 const KEY: Key = { namespace: "ns", name: "x" };
 
@@ -223,6 +227,60 @@ test("a scheduled backup saves when it is due, keeps its word on failures, and s
   assert.equal(world.ready("QuorateBackup"), "True Saving");
 });
 
+test("a restore test runs when there is a backup and it is due, and says what came of it", async () => {
+  const world = new Fixture();
+  world.cluster();
+  const scheduled = { every: "24h", keep: 3 };
+  const restoreTest = { every: "1h" };
+  world.object("QuorateBackup", "x", {
+    cluster: "db",
+    claim: "c",
+    path: "p",
+    scheduled,
+    restoreTest,
+  });
+  const backups = new BackupReconciler(world);
+  await backups.reconcile(KEY);
+  assert.equal(world.pod("x-test"), undefined, "there is nothing to be restored yet");
+  world.endPod("x-backup", "Succeeded");
+  await backups.reconcile(KEY);
+  world.finishDeletion("x-backup");
+  assert.equal(world.ready("QuorateBackup"), "True Saved");
+  const restorable = (): string => {
+    const found = world.kube.find<QuorateBackup>("QuorateBackup", "x")!;
+    const { status, reason, message } = found.status!.conditions!.find(
+      ({ type }) => type === "Restorable",
+    )!;
+    return `${status} ${reason}: ${message}`;
+  };
+  assert.equal((world.pod("x-test").spec as PodSpec).activeDeadlineSeconds, 21_600);
+  const end = (phase: string, message: string): void => {
+    const containerStatuses = [{ state: { terminated: { exitCode: 0, message } } }];
+    world.kube.put({ ...world.pod("x-test"), status: { phase, containerStatuses } });
+  };
+  end("Succeeded", "revision 7 is restored\n");
+  await backups.reconcile(KEY);
+  assert.equal(restorable(), "True Tested: revision 7 is restored");
+  assert.equal(world.ready("QuorateBackup"), "True Saved", "the other condition stays");
+  assert.equal(world.metrics.restorable.with("ns", "x").value, 1);
+  world.finishDeletion("x-test");
+  world.clock.advance(3_599_000);
+  await backups.reconcile(KEY);
+  assert.equal(world.pod("x-test"), undefined, "not before an hour");
+  world.clock.advance(1000);
+  await backups.reconcile(KEY);
+  end("Failed", "other keys");
+  await backups.reconcile(KEY);
+  assert.equal(restorable(), "False TestFailed: other keys");
+  assert.equal(world.metrics.restorable.with("ns", "x").value, 0);
+  assert.equal(world.pod("x-test").metadata.deletionTimestamp, undefined, "its log stays");
+  world.clock.advance(3_600_000);
+  await backups.reconcile(KEY);
+  world.finishDeletion("x-test");
+  await backups.reconcile(KEY);
+  assert.notEqual(world.pod("x-test"), undefined, "and it is tried again");
+});
+
 test("a continuous backup is a pod that stays", async () => {
   const world = new Fixture();
   world.cluster();
@@ -247,7 +305,10 @@ test("a mirror's secret is mounted, and its place given to the pod of a backup a
   await new BackupReconciler(world).reconcile(KEY);
   const cluster = await world.kube.get<QuorateCluster>("QuorateCluster", "ns", "db");
   const order = { claim: "c", path: "p", id: "1", bumpRevision: 0, mirror };
-  for (const pod of [world.pod("x-backup"), restorePod(cluster!, "db-0", order)]) {
+  for (const pod of [
+    world.pod("x-backup"),
+    restorePod(cluster!, { name: "db-0", zone: "a" }, order),
+  ]) {
     const { volumes, containers } = pod.spec as {
       volumes: { name: string; secret?: { secretName: string } }[];
       containers: { env: { name: string; value: string }[]; command: string[] }[];

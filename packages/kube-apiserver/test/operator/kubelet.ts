@@ -5,8 +5,8 @@
  * second, and writes what a kubelet writes: phase, address, conditions, states of containers.
  */
 import { type ChildProcess, execFile } from "node:child_process";
-import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import type { RunningApiServer } from "@quorate/kube-apiserver/node";
 import { request } from "undici";
@@ -28,6 +28,7 @@ interface Container {
   readonly name: string;
   readonly command: readonly string[];
   readonly args?: readonly string[];
+  readonly terminationMessagePath?: string;
   readonly env?: readonly { readonly name: string; readonly value?: string }[];
   readonly volumeMounts?: readonly { readonly name: string; readonly mountPath: string }[];
   readonly readinessProbe?: Probe;
@@ -70,11 +71,12 @@ interface Plain {
     readonly finalizers?: readonly string[];
   };
   readonly spec?: {
+    readonly resources?: { readonly requests: { readonly storage: string } };
     readonly clusterIP?: string;
     readonly selector?: Readonly<Record<string, string>>;
   };
   readonly data?: Readonly<Record<string, string>>;
-  readonly status?: { readonly phase?: string };
+  readonly status?: { readonly phase?: string; readonly capacity?: { readonly storage?: string } };
 }
 
 /** A pod that runs here. */
@@ -135,11 +137,12 @@ export class Kubelet {
     this.#turns = this.#run();
   }
 
-  /** Addresses of the pods that are ready and have these labels. */
-  addressesOf(selector: Readonly<Record<string, string>>): string[] {
-    return [...this.#pods.values()]
-      .filter((one) => one.isReady && !one.isStopping && hasLabels(one.pod, selector))
-      .map(({ sandbox }) => sandbox.address);
+  /** Addresses of the pods that are ready and have these labels, by their names. */
+  addressesOf(selector: Readonly<Record<string, string>>): Map<string, string> {
+    const ready = [...this.#pods.values()].filter(
+      (one) => one.isReady && !one.isStopping && hasLabels(one.pod, selector),
+    );
+    return new Map(ready.map(({ pod, sandbox }) => [pod.metadata.name, sandbox.address]));
   }
 
   /** Kills the container of a pod with kill -9. */
@@ -153,9 +156,22 @@ export class Kubelet {
     return running?.isUp === true && running.isReady ? running.child?.pid : undefined;
   }
 
+  /** How many pods with these labels there are. */
+  count(selector: Readonly<Record<string, string>>): number {
+    return [...this.#pods.values()].filter(({ pod }) => hasLabels(pod, selector)).length;
+  }
+
   /** Whether a pod of that name runs here. */
   runs(name: string): boolean {
     return this.#named(name)?.isUp === true;
+  }
+
+  /**
+   * Cuts the network of a pod's node, or joins it again. Meanwhile its probes fail, as if the
+   * cluster said so of a node that is not heard of, and the pod does not learn that it is to go.
+   */
+  setCut(name: string, isCut: boolean): void {
+    this.#named(name)?.sandbox.setCut(isCut);
   }
 
   /** Empties the directory behind a claim, and kills the container that uses it. */
@@ -220,12 +236,13 @@ export class Kubelet {
     for (const running of this.#pods.values()) await this.#report(running);
   }
 
-  async #bind({ metadata, status }: Plain): Promise<void> {
+  async #bind({ metadata, spec, status }: Plain): Promise<void> {
     this.#claims.set(metadata.name, join(this.#dir, "claims", metadata.uid));
-    if (status?.phase === "Bound") return;
+    const capacity = spec?.resources?.requests;
+    if (status?.phase === "Bound" && status.capacity?.storage === capacity?.storage) return;
     mkdirSync(this.claimDir(metadata.name), { recursive: true });
     const path = `/api/v1/namespaces/${metadata.namespace}/persistentvolumeclaims/${metadata.name}`;
-    await this.#patch(`${path}/status`, { status: { phase: "Bound" } });
+    await this.#patch(`${path}/status`, { status: { phase: "Bound", capacity } });
   }
 
   async #look(
@@ -258,7 +275,7 @@ export class Kubelet {
     }
     this.#writeSecrets(running, secrets);
     if (deletionTimestamp !== undefined) {
-      if (!running.isStopping) void this.#stop(running, pod);
+      if (!running.isStopping && !running.sandbox.isCut) void this.#stop(running, pod);
       return;
     }
     if (!running.isUp && !running.isStarting && !running.hasEnded) void this.#start(running);
@@ -294,9 +311,12 @@ export class Kubelet {
     running.isStarting = true;
     if (running.lastCode !== undefined) await delay(RESTART_MS);
     if (running.isStopping) return;
-    const binds = (container.volumeMounts ?? []).map(
-      ({ name, mountPath }) => [this.#volume(running, name), mountPath] as const,
-    );
+    const binds = (container.volumeMounts ?? []).map(({ name, mountPath }): [string, string] => [
+      this.#volume(running, name),
+      mountPath,
+    ]);
+    const { terminationMessagePath: said } = container;
+    if (said !== undefined) binds.push([this.#volume(running, "last-words"), dirname(said)]);
     const { child, connected } = sandbox.start({
       name: pod.metadata.name,
       command: [...container.command, ...(container.args ?? [])],
@@ -399,9 +419,15 @@ export class Kubelet {
     running.readySince = new Date().toISOString();
   }
 
+  #endOf(running: Running, exitCode: number): object {
+    const { terminationMessagePath: path } = running.container;
+    const file = path && join(this.#volume(running, "last-words"), basename(path));
+    return { exitCode, ...(file && existsSync(file) && { message: readFileSync(file, "utf8") }) };
+  }
+
   async #report(running: Running): Promise<void> {
     const { pod, isReady, lastCode, restarts, hasEnded, isUp } = running;
-    const end = lastCode === undefined ? undefined : { terminated: { exitCode: lastCode } };
+    const end = lastCode === undefined ? undefined : { terminated: this.#endOf(running, lastCode) };
     const phase = hasEnded ? (lastCode === 0 ? "Succeeded" : "Failed") : "Running";
     const status = {
       phase,

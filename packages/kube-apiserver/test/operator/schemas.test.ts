@@ -44,11 +44,12 @@ test("a cluster is filled in, and its wrong forms are refused", async () => {
   await refused("QuorateCluster", { ...spec, size: 4 }, /Unsupported value: 4/);
   await refused("QuorateCluster", { ...spec, flags: { name: "x" } }, /operator sets one of these/);
   await refused("QuorateCluster", spec, /at most 40 characters/, "x".repeat(41));
-  const larger = { ...json, spec: { ...json.spec, storage: { size: "2Gi", onDelete: "Keep" } } };
-  const put = { method: "PUT", body: larger };
+  await refused("QuorateCluster", { ...spec, storage: { size: "much" } }, /should match/);
+  const storage = { size: "2Gi", storageClassName: "fast", onDelete: "Keep" };
+  const put = { method: "PUT", body: { ...json, spec: { ...json.spec, storage } } };
   const answer = await world.request(`${GROUP}/quorateclusters/db`, put);
   assert.equal(answer.status, 422);
-  assert.match(answer.text, /keep their size and class/);
+  assert.match(answer.text, /keep their class/);
 });
 
 test("kubectl scale works: the size is the scale", async () => {

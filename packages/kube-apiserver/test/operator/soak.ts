@@ -11,6 +11,8 @@ const { values } = readArguments(
   "./dev soak operator [OPTIONS]: a cluster's life under the operator, with a load that is judged",
   {
     short: { type: "boolean", default: false, describe: "only what the tests walk" },
+    kill: { type: "boolean", default: false, describe: "kill the operator in each step" },
+    seed: { type: "string", default: "1", describe: "of the moments at which it is killed" },
     keep: { type: "boolean", default: false, describe: "keep the directory with logs and disks" },
   },
   "",
@@ -22,7 +24,10 @@ const dir = mkdtempSync(join(tmpdir(), "quorate-operator-"));
 const walk = join(import.meta.dirname, "walk.ts");
 const child = spawn(
   "unshare",
-  [...ISOLATE, process.execPath, walk, join(dir, "run"), values.short ? "short" : "whole"],
+  [
+    ...[...ISOLATE, process.execPath, walk, join(dir, "run"), values.short ? "short" : "whole"],
+    ...(values.kill ? [values.seed] : []),
+  ],
   { stdio: "inherit" },
 );
 endsWithUs(child);

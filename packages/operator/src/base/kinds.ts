@@ -28,7 +28,7 @@ export interface PodParts {
 }
 
 export interface ClusterSpec {
-  /** 1, 3, 5 or 7. */
+  /** 1, 3, 5 or 7; with 0 no member runs, and their data are kept. */
   readonly size: number;
   readonly image: string;
   readonly storage: {
@@ -39,10 +39,22 @@ export interface ClusterSpec {
   };
   readonly flags?: Readonly<Record<string, string>>;
   readonly pod?: PodParts;
+  /** Zones of nodes, over which the members are spread; a member stays in the zone of its disk. */
+  readonly zones?: readonly string[];
+  /** Labels of the PodMonitor. */
+  readonly monitor?: { readonly labels?: Readonly<Record<string, string>> };
   readonly recovery: "auto" | "manual";
   /** How long a member may be away before another one takes its place. */
   readonly replaceAfterSeconds: number;
-  readonly certificates: { readonly validDays: number };
+  readonly certificates: {
+    readonly validDays: number;
+    /** Of cert-manager, which then makes them in place of an authority of the cluster's own. */
+    readonly issuerRef?: {
+      readonly name: string;
+      readonly kind: string;
+      readonly group: string;
+    };
+  };
   /** Whether clients need a user. */
   readonly users: boolean;
 }
@@ -107,12 +119,15 @@ export interface BackupSpec {
     readonly mirror?: MirrorSpec;
   };
   readonly scheduled?: { readonly every: string; readonly keep: number };
+  /** How often a member is filled from it, and its keys compared with the cluster's. */
+  readonly restoreTest?: { readonly every: string };
 }
 
 export interface BackupStatus {
   readonly observedGeneration?: number;
   readonly lastStart?: string;
   readonly lastSuccess?: string;
+  readonly lastTest?: string;
   readonly conditions?: readonly Condition[];
 }
 
@@ -171,7 +186,7 @@ export type Finding = Pick<Condition, "type" | "status" | "reason" | "message">;
 /** RFC 3339 without fractions. */
 export const timeText = (ms: number): string => new Date(ms).toISOString().replace(/\.\d+Z$/, "Z");
 
-/** The conditions with these findings; the time of one whose status stays is kept. */
+/** The conditions of these findings; the time of one whose status stays is kept. */
 export function withFindings(
   before: readonly Condition[],
   findings: readonly Finding[],

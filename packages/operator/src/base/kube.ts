@@ -51,6 +51,9 @@ export const RESOURCES = {
   Secret: { apiVersion: "v1", plural: "secrets" },
   Event: { apiVersion: "v1", plural: "events" },
   PodDisruptionBudget: { apiVersion: "policy/v1", plural: "poddisruptionbudgets" },
+  PodMonitor: { apiVersion: "monitoring.coreos.com/v1", plural: "podmonitors" },
+  Certificate: { apiVersion: "cert-manager.io/v1", plural: "certificates" },
+  StorageClass: { apiVersion: "storage.k8s.io/v1", plural: "storageclasses" },
   Lease: { apiVersion: "coordination.k8s.io/v1", plural: "leases" },
   QuorateCluster: { apiVersion: `${GROUP}/${VERSION}`, plural: "quorateclusters" },
   QuorateBackup: { apiVersion: `${GROUP}/${VERSION}`, plural: "quoratebackups" },
@@ -127,6 +130,21 @@ export function ownerOf({ apiVersion, kind, metadata }: KubeObject): OwnerRefere
 
 export const annotationOf = ({ metadata }: KubeObject, name: string): string | undefined =>
   metadata.annotations?.[name];
+
+/** The objects; undefined where the API server does not serve the kind. */
+export async function listServed(
+  kube: Kube,
+  kind: Kind,
+  namespace: string,
+  labels: string,
+): Promise<KubeObject[] | undefined> {
+  try {
+    return await kube.list(kind, namespace, labels);
+  } catch (error) {
+    if (error instanceof KubeError && error.status === 404) return undefined;
+    throw error;
+  }
+}
 
 /** Creates an object, unless it is there: then the next look sees it. */
 export async function createOnce(kube: Kube, object: KubeObject): Promise<void> {

@@ -44,6 +44,11 @@ export class OperatorMetrics {
     "When the last snapshot of a QuorateBackup was complete.",
     CLUSTER,
   );
+  readonly restorable = this.registry.gauges(
+    "quorate_operator_backup_restorable",
+    "Whether the last restore test of a QuorateBackup found the cluster's keys.",
+    CLUSTER,
+  );
   readonly #clusters: Readonly<Record<string, Family<Gauge>>> = {
     wanted: this.registry.gauges(
       "quorate_operator_cluster_size",

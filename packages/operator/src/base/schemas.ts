@@ -58,12 +58,17 @@ const clusterSpec = (more: Schema = {}): Schema =>
   record(
     "the cluster that is wanted",
     {
-      size: whole("members: 1, 3, 5 or 7", { enum: [1, 3, 5, 7] }),
+      size: whole("members: 1, 3, 5 or 7; 0: none runs, and their data are kept", {
+        enum: [0, 1, 3, 5, 7],
+      }),
       image: text("image of the members", { minLength: 1, maxLength: 512 }),
       storage: record(
         "the members' claims",
         {
-          size: text("request of each claim", { minLength: 1, maxLength: 32 }),
+          size: text("request of each claim; it may grow where the class allows it", {
+            maxLength: 32,
+            pattern: "^[0-9]+([.][0-9]+)?([KMGTPE]i|[kMGTPE])?$",
+          }),
           storageClassName: text("storage class"),
           onDelete: text("what becomes of the claims with the cluster", {
             enum: ["Keep", "Delete"],
@@ -82,6 +87,16 @@ const clusterSpec = (more: Schema = {}): Schema =>
         ],
       },
       pod: POD,
+      zones: {
+        type: "array",
+        description: "zones of nodes, over which members are spread; each stays where its disk is",
+        maxItems: 16,
+        "x-kubernetes-list-type": "set",
+        items: { type: "string", minLength: 1, maxLength: 63 },
+      },
+      monitor: record("the PodMonitor, where the kind is served", {
+        labels: texts("labels, by which a Prometheus selects it"),
+      }),
       recovery: text("whether a lost quorum is recovered without being asked", {
         enum: ["auto", "manual"],
         default: "manual",
@@ -92,9 +107,28 @@ const clusterSpec = (more: Schema = {}): Schema =>
         default: 300,
       }),
       certificates: record(
-        "certificates of the cluster's own authority",
-        { validDays: whole("how long one is valid", { minimum: 1, maximum: 3650, default: 90 }) },
-        { default: {} },
+        "certificates, of the cluster's own authority or of an issuer",
+        {
+          validDays: whole("how long one is valid", { minimum: 1, maximum: 3650, default: 90 }),
+          issuerRef: record(
+            "issuer of cert-manager, in place of an authority of the cluster's own",
+            {
+              name: text("of the issuer", { minLength: 1 }),
+              kind: text("Issuer or ClusterIssuer", { default: "Issuer" }),
+              group: text("of the issuer's kind", { default: "cert-manager.io" }),
+            },
+            { required: ["name"] },
+          ),
+        },
+        {
+          default: {},
+          "x-kubernetes-validations": [
+            rule(
+              "has(self.issuerRef) == has(oldSelf.issuerRef)",
+              "a cluster keeps who makes its certificates: members trust no other ones",
+            ),
+          ],
+        },
       ),
       users: { type: "boolean", default: false, description: "whether clients need a user" },
     },
@@ -191,6 +225,9 @@ const BACKUP_SPEC = record(
       },
       { required: ["every"] },
     ),
+    restoreTest: record("a member is filled from it, and its keys compared with the cluster's", {
+      every: text("between tests", { ...DURATION, default: "168h" }),
+    }),
   },
   {
     required: ["cluster", "claim"],
@@ -340,9 +377,10 @@ export function definitions(): KubeObject[] {
   const fixedStorage = {
     "x-kubernetes-validations": [
       rule(
-        "self.storage.size == oldSelf.storage.size && has(self.storage.storageClassName) == " +
-          "has(oldSelf.storage.storageClassName)",
-        "the claims of a cluster keep their size and class",
+        "has(self.storage.storageClassName) == has(oldSelf.storage.storageClassName) && " +
+          "(!has(self.storage.storageClassName) || " +
+          "self.storage.storageClassName == oldSelf.storage.storageClassName)",
+        "the claims of a cluster keep their class",
       ),
     ],
   };
@@ -375,10 +413,12 @@ export function definitions(): KubeObject[] {
       statusOf({
         lastStart: text("of the last snapshot", { format: "date-time" }),
         lastSuccess: text("of the last snapshot", { format: "date-time" }),
+        lastTest: text("of the last restore test, when it began", { format: "date-time" }),
       }),
       [
         ["Cluster", "string", ".spec.cluster"],
         ["Last", "date", ".status.lastSuccess"],
+        ["Restorable", "string", '.status.conditions[?(@.type=="Restorable")].status'],
         READY,
         WHY,
         AGE,

@@ -5,12 +5,13 @@ import type { QuorateCluster } from "../base/kinds.ts";
 import { annotationOf, type KubeObject } from "../base/kube.ts";
 import {
   authorityName,
-  certificateHosts,
   leafName,
   REQUEST,
   ROTATE,
   ROTATE_AUTHORITY,
+  type Subject,
   secretOf,
+  subjectOf,
 } from "./objects.ts";
 import type { AuthorityView, CertificateView, Leaf } from "./observed.ts";
 import type { AuthorityStage } from "./step.ts";
@@ -19,12 +20,6 @@ import type { AuthorityStage } from "./step.ts";
 export interface Pair {
   readonly certPem: string;
   readonly keyPem: string;
-}
-
-export interface Subject {
-  readonly commonName: string;
-  readonly hosts: readonly string[];
-  readonly usage: "client" | "both";
 }
 
 /** Makes and reads certificates. */
@@ -91,6 +86,17 @@ export function leafView(
   };
 }
 
+/** A certificate that cert-manager made; undefined until it is whole. */
+export function issuedView(
+  secret: KubeObject | undefined,
+  certifier: Certifier,
+): CertificateView | undefined {
+  if (["tls.crt", "tls.key", "ca.crt"].some((name) => secretText(secret, name) === ""))
+    return undefined;
+  const { fromMs, untilMs } = certifier.validity(secretText(secret, "tls.crt"));
+  return { fromMs, untilMs, isCurrent: true, request: "" };
+}
+
 /** The secret of the authority after a stage of its replacement. */
 export async function nextAuthority(
   cluster: QuorateCluster,
@@ -136,12 +142,7 @@ export async function newLeaf(
     certPem: secretText(authority, "tls.crt"),
     keyPem: secretText(authority, "tls.key"),
   };
-  const isMember = leaf === "member";
-  const subject: Subject = {
-    commonName: leaf,
-    hosts: isMember ? certificateHosts(cluster) : [],
-    usage: isMember ? "both" : "client",
-  };
+  const subject = subjectOf(cluster, leaf);
   const untilMs = nowMs + cluster.spec!.certificates.validDays * DAY_MS;
   const pair = await certifier.issue(signer, subject, nowMs - EARLIER_MS, untilMs);
   const data = {

@@ -1,4 +1,6 @@
 /** What follows from an observation. */
+import type { KubeObject } from "../base/kube.ts";
+import { claimOf, ZONE } from "./objects.ts";
 import { type MemberView, type Observed, ordinalOf } from "./observed.ts";
 
 /** The highest number of a member that there is, or was; -1 for none. */
@@ -9,8 +11,30 @@ export function highestNumber({ cluster, pods, claims, strangers, members }: Obs
 }
 
 /** Name of a new member, which no other one had. */
-export function freeName(observed: Observed): string {
+function freeName(observed: Observed): string {
   return `${observed.cluster.metadata.name}-${highestNumber(observed) + 1}`;
+}
+
+/** The zone for a new claim: the one with the fewest disks of members; undefined for any. */
+function freeZone({ cluster, claims, members }: Observed): string | undefined {
+  const isGone = (id: string | undefined): boolean =>
+    id !== undefined && members?.some((one) => one.id === id) === false;
+  const taken = [...claims.values()].filter(
+    ({ isLost, isTerminating, memberId }) => !isLost && !isTerminating && !isGone(memberId),
+  );
+  const count = (zone: string): number => taken.filter((one) => one.zone === zone).length;
+  const [first] = (cluster.spec!.zones ?? []).toSorted((a, b) => count(a) - count(b));
+  return first;
+}
+
+/** A claim for a new member. */
+export function newClaimOf(
+  observed: Observed,
+  marks: Readonly<Record<string, string>>,
+): KubeObject {
+  const zone = freeZone(observed);
+  const all = zone === undefined ? marks : { ...marks, [ZONE]: zone };
+  return claimOf(observed.cluster, freeName(observed), all);
 }
 
 /** A member that responds and whose pod is ready. */

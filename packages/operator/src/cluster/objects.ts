@@ -4,8 +4,8 @@
  *
  *     NAME-client          service: members that are ready
  *     NAME-peer            headless service: a name for each member, ready or not
- *     NAME-members         disruption budget
- *     NAME-ca              secret: the cluster's own authority
+ *     NAME-members         disruption budget; PodMonitor, where that is served
+ *     NAME-ca              secret: the cluster's own authority, unless cert-manager has one
  *     NAME-member-tls      secret: members' certificate, for clients and for each other
  *     NAME-root-tls        secret: certificate of the user root, for the operator and backups
  *     NAME-client-tls      secret: certificate for programs that use the cluster
@@ -13,9 +13,9 @@
  */
 import { sha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
-import type { MirrorSpec, QuorateCluster, QuorateRestore } from "../base/kinds.ts";
-import { type KubeObject, keyOf, ownerOf } from "../base/kube.ts";
-import { DATA_LOST_CODE, type Leaf, type PodMode } from "./observed.ts";
+import type { PodParts, QuorateCluster } from "../base/kinds.ts";
+import { type KubeObject, keyOf, ownerOf, RESOURCES } from "../base/kube.ts";
+import { type ClaimView, DATA_LOST_CODE, type Leaf, type PodMode } from "./observed.ts";
 
 export const CLUSTER_LABEL = "quorate.dev/cluster";
 export const ROLE_LABEL = "quorate.dev/role";
@@ -25,6 +25,7 @@ export const TEMPLATE = "quorate.dev/template";
 export const MEMBER_ID = "quorate.dev/member-id";
 export const STARTED = "quorate.dev/started";
 export const SEED = "quorate.dev/seed";
+export const ZONE = "quorate.dev/zone";
 export const RESTORE_ID = "quorate.dev/restore-id";
 export const FILLED = "quorate.dev/filled";
 export const REQUEST = "quorate.dev/rotation-request";
@@ -36,10 +37,10 @@ export const RECOVER = "quorate.dev/recover-quorum";
 /** On a QuorateCluster, by a QuorateRestore: what is restored, as JSON. */
 export const RESTORE = "quorate.dev/restore";
 
-const BIN = "/opt/quorate/bin";
-const VOLUME = "/var/lib/quorate";
-const DATA = `${VOLUME}/data`;
-const TLS = "/etc/quorate/tls";
+export const BIN = "/opt/quorate/bin";
+export const VOLUME = "/var/lib/quorate";
+export const DATA = `${VOLUME}/data`;
+export const TLS = "/etc/quorate/tls";
 /** So long a pod that ends stays, until services have forgotten it. */
 const PRE_STOP_SECONDS = 2;
 const GRACE_SECONDS = 60;
@@ -62,7 +63,7 @@ export const peerUrl = (cluster: KubeObject, pod: string): string =>
   `https://${hostOf(cluster, pod)}:2380`;
 
 /** Names that the members' certificate has. */
-export function certificateHosts(cluster: KubeObject): string[] {
+function certificateHosts(cluster: KubeObject): string[] {
   const { namespace, name } = keyOf(cluster);
   const service = clientService(name);
   return [
@@ -75,7 +76,20 @@ export function certificateHosts(cluster: KubeObject): string[] {
   ];
 }
 
-const labelsOf = (cluster: KubeObject, role: string): Record<string, string> => ({
+/** Whom a certificate is for. */
+export interface Subject {
+  readonly commonName: string;
+  readonly hosts: readonly string[];
+  readonly usage: "client" | "both";
+}
+
+export function subjectOf(cluster: KubeObject, leaf: Leaf): Subject {
+  return leaf === "member"
+    ? { commonName: leaf, hosts: certificateHosts(cluster), usage: "both" }
+    : { commonName: leaf, hosts: [], usage: "client" };
+}
+
+export const labelsOf = (cluster: KubeObject, role: string): Record<string, string> => ({
   "app.kubernetes.io/name": "quorate",
   "app.kubernetes.io/instance": cluster.metadata.name,
   "app.kubernetes.io/managed-by": "quorate-operator",
@@ -125,6 +139,44 @@ export function sharedObjects(cluster: QuorateCluster): KubeObject[] {
       },
     }),
   ];
+}
+
+/** Has Prometheus' operator scrape the members. "etcd" in the job's name is what rules look for. */
+export function monitorOf(cluster: QuorateCluster): KubeObject {
+  const { namespace, name } = keyOf(cluster);
+  const { apiVersion } = RESOURCES.PodMonitor;
+  const job = { targetLabel: "job", replacement: `${namespace}/${name}-etcd` };
+  const endpoint = { port: "metrics", path: "/metrics", relabelings: [job] };
+  const monitor = child(cluster, apiVersion, "PodMonitor", budgetName(name), {
+    spec: {
+      selector: { matchLabels: memberSelector(cluster) },
+      podMetricsEndpoints: [endpoint],
+    },
+  });
+  const labels = { ...cluster.spec!.monitor?.labels, ...monitor.metadata.labels };
+  return { ...monitor, metadata: { ...monitor.metadata, labels } };
+}
+
+/** Has cert-manager make a certificate, into the secret where one of an own authority would be. */
+export function certificateOf(cluster: QuorateCluster, leaf: Leaf): KubeObject {
+  const { name } = cluster.metadata;
+  const { validDays, issuerRef } = cluster.spec!.certificates;
+  const { commonName, hosts, usage } = subjectOf(cluster, leaf);
+  const isAddress = (host: string): boolean => /^[0-9.]+$/.test(host);
+  const secretName = leafName(name, leaf);
+  return child(cluster, RESOURCES.Certificate.apiVersion, "Certificate", secretName, {
+    spec: {
+      secretName,
+      secretTemplate: { labels: labelsOf(cluster, "shared") },
+      issuerRef,
+      commonName,
+      dnsNames: hosts.filter((host) => !isAddress(host)),
+      ipAddresses: hosts.filter(isAddress),
+      usages: ["digital signature", ...(usage === "both" ? ["server auth"] : []), "client auth"],
+      duration: `${validDays * 24}h`,
+      privateKey: { algorithm: "ECDSA", size: 256, rotationPolicy: "Always" },
+    },
+  });
 }
 
 /** A secret of the cluster. @param data base64 */
@@ -211,7 +263,7 @@ function steadyFlags(cluster: QuorateCluster): string[] {
 }
 
 /** What all members' pods have in common: a change of it restarts them one by one. */
-function podTemplate(cluster: QuorateCluster) {
+export function podTemplate(cluster: QuorateCluster) {
   const { image, pod: parts = {} } = cluster.spec!;
   const { labels = {}, annotations = {}, resources, securityContext, ...rest } = parts;
   const spread = ["kubernetes.io/hostname", "topology.kubernetes.io/zone"].map((topologyKey) => ({
@@ -268,7 +320,7 @@ function tokenOf(cluster: QuorateCluster): string {
  */
 export function memberPod(
   cluster: QuorateCluster,
-  name: string,
+  { name, zone }: Pick<ClaimView, "name" | "zone">,
   mode: PodMode,
   others: readonly string[],
 ): KubeObject {
@@ -299,7 +351,7 @@ export function memberPod(
       ownerReferences: [ownerOf(cluster)],
     },
     spec: {
-      ...spec,
+      ...inZone(spec, zone),
       hostname: name,
       subdomain: peerService(clusterName),
       containers: [
@@ -325,172 +377,11 @@ export function memberPod(
   };
 }
 
-/** Of the RESTORE annotation. */
-export type RestoreOrder = NonNullable<QuorateRestore["spec"]>["from"] & {
-  /** uid of the QuorateRestore. */
-  readonly id: string;
-  readonly bumpRevision: number;
-};
-
-/** Where the secret of a mirror is in a pod. */
-const MIRROR_SECRET = "/mirror";
-
-/**
- * Variables of a mirror: MIRROR, "" for none, and where its store and credentials are.
- */
-export function mirrorVariables(
-  mirror: MirrorSpec | undefined,
-): { readonly name: string; readonly value: string }[] {
-  if (mirror === undefined) return [{ name: "MIRROR", value: "" }];
-  const { url, endpoint, region } = mirror;
-  return [
-    { name: "MIRROR", value: url },
-    { name: "AWS_SHARED_CREDENTIALS_FILE", value: `${MIRROR_SECRET}/credentials` },
-    ...(endpoint === undefined ? [] : [{ name: "AWS_ENDPOINT_URL", value: endpoint }]),
-    ...(region === undefined ? [] : [{ name: "AWS_REGION", value: region }]),
-  ];
-}
-
-/** The part of a script that sets MIRROR_FLAGS for an encrypted mirror. */
-export const SET_MIRROR_FLAGS = `MIRROR_FLAGS=""
-[ ! -f ${MIRROR_SECRET}/encryption-key ] || MIRROR_FLAGS="--encryption-key=${MIRROR_SECRET}/encryption-key"`;
-
-const FILL = `source="$1"; shift
-${SET_MIRROR_FLAGS}
-if [ -n "$MIRROR" ]; then
-  ${BIN}/quorateutl backup fetch "$MIRROR" "$source" $MIRROR_FLAGS $POINT
-fi
-if [ -f "$source" ]; then set -- snapshot restore "$source" "$@"
-elif ls "$source"/base-* >/dev/null 2>&1; then set -- backup restore "$source" "$@" $POINT
-else
-  newest=$(ls "$source" | grep '\\.db$' | sort | tail -n 1)
-  [ -n "$newest" ] || { echo "$source has no backup" >&2; exit 1; }
-  set -- snapshot restore "$source/$newest" "$@"
-fi
-rm -rf ${DATA}
-exec ${BIN}/quorateutl "$@"`;
-
-export const restorePodName = (cluster: string): string => `${cluster}-restore`;
-
-/** The pod that puts the keys of a backup on the claim of a first member, and ends. */
-export function restorePod(cluster: QuorateCluster, name: string, order: RestoreOrder): KubeObject {
-  const { at, bumpRevision } = order;
-  const bump = [`--bump-revision=${bumpRevision}`, "--mark-compacted"];
-  const args = [
-    `/backup/${order.path}`,
-    `--data-dir=${DATA}`,
-    `--name=${name}`,
-    `--initial-cluster=${name}=${peerUrl(cluster, name)}`,
-    `--initial-advertise-peer-urls=${peerUrl(cluster, name)}`,
-    `--initial-cluster-token=${order.id}`,
-    ...(bumpRevision > 0 ? bump : []),
-  ];
-  return oncePod(cluster, "restore", restorePodName(cluster.metadata.name), {
-    command: ["/bin/sh", "-euc", FILL, "fill"],
-    args,
-    env: [
-      { name: "POINT", value: at === undefined ? "" : `--at=${at}` },
-      ...mirrorVariables(order.mirror),
-    ],
-    mirror: order.mirror,
-    claims: [
-      { name: "data", claimName: name, mountPath: VOLUME },
-      { name: "backup", claimName: order.claim, mountPath: "/backup" },
-    ],
-    annotations: { [RESTORE_ID]: order.id },
-    owner: cluster,
-    restartPolicy: "Never",
-    ready: undefined,
-  });
-}
-
-export interface PodOrder {
-  readonly command: readonly string[];
-  readonly args: readonly string[];
-  readonly env: readonly { readonly name: string; readonly value: string }[];
-  readonly claims: readonly {
-    readonly name: string;
-    readonly claimName: string;
-    readonly mountPath: string;
-  }[];
-  /** Its secret is mounted. */
-  readonly mirror: MirrorSpec | undefined;
-  readonly annotations: Readonly<Record<string, string>>;
-  readonly owner: KubeObject;
-  readonly restartPolicy: "Always" | "Never";
-  /** A command that succeeds once the pod does its work. */
-  readonly ready: readonly string[] | undefined;
-}
-
-/** A pod beside the members, with the cluster's image and root's certificate. */
-export function oncePod(
-  cluster: QuorateCluster,
-  role: "restore" | "backup",
-  name: string,
-  order: PodOrder,
-): KubeObject {
-  const { spec, container } = podTemplate(cluster);
-  const { namespace, name: clusterName } = keyOf(cluster);
-  const { restartPolicy, owner, annotations, command, args, env, ready, mirror } = order;
-  return {
-    apiVersion: "v1",
-    kind: "Pod",
-    metadata: {
-      name,
-      namespace,
-      labels: labelsOf(cluster, role),
-      annotations,
-      ownerReferences: [ownerOf(owner)],
-    },
-    spec: {
-      ...spec,
-      restartPolicy,
-      containers: [
-        {
-          name: role,
-          image: container.image,
-          command,
-          args,
-          env,
-          securityContext: container.securityContext,
-          ...(ready === undefined
-            ? {}
-            : { readinessProbe: { exec: { command: ready }, periodSeconds: 2 } }),
-          volumeMounts: [
-            ...order.claims.map(({ name: volume, mountPath }) => ({ name: volume, mountPath })),
-            { name: "tmp", mountPath: "/tmp" },
-            { name: "tls", mountPath: TLS, readOnly: true },
-            ...(mirror === undefined
-              ? []
-              : [{ name: "mirror", mountPath: MIRROR_SECRET, readOnly: true }]),
-          ],
-        },
-      ],
-      volumes: [
-        ...(mirror === undefined
-          ? []
-          : [{ name: "mirror", secret: { secretName: mirror.secret, defaultMode: 0o440 } }]),
-        ...order.claims.map(({ name: volume, claimName }) => ({
-          name: volume,
-          persistentVolumeClaim: { claimName },
-        })),
-        { name: "tmp", emptyDir: {} },
-        { name: "tls", secret: { secretName: leafName(clusterName, "root"), defaultMode: 0o440 } },
-      ],
-    },
-  };
-}
-
-/** Variables with which quoratectl reaches the cluster in such a pod. */
-export function clientVariables(
-  cluster: KubeObject,
-): { readonly name: string; readonly value: string }[] {
-  const { namespace, name } = keyOf(cluster);
-  return [
-    { name: "ETCDCTL_ENDPOINTS", value: `https://${clientService(name)}.${namespace}.svc:2379` },
-    { name: "ETCDCTL_CACERT", value: `${TLS}/ca.crt` },
-    { name: "ETCDCTL_CERT", value: `${TLS}/tls.crt` },
-    { name: "ETCDCTL_KEY", value: `${TLS}/tls.key` },
-    { name: "QUORATE_BIN", value: BIN },
-  ];
+/** A pod's spec, on nodes of a zone. */
+export function inZone<T extends Pick<PodParts, "nodeSelector">>(
+  spec: T,
+  zone: string | undefined,
+): T {
+  if (zone === undefined) return spec;
+  return { ...spec, nodeSelector: { ...spec.nodeSelector, "topology.kubernetes.io/zone": zone } };
 }

@@ -1,9 +1,10 @@
 /** Looks at a cluster: its objects in Kubernetes, and its members. */
 
 import type { QuorateCluster } from "../base/kinds.ts";
-import { annotationOf, type Kube, type KubeObject, keyOf } from "../base/kube.ts";
+import { annotationOf, type Kube, type KubeObject, keyOf, listServed } from "../base/kube.ts";
 import type { Credentials, Members, Target } from "../base/members.ts";
-import { authorityView, type Certifier, leafView, secretText } from "./certificates.ts";
+import { bytesOf } from "../base/quantity.ts";
+import { authorityView, type Certifier, issuedView, leafView, secretText } from "./certificates.ts";
 import {
   authorityName,
   CLUSTER_LABEL,
@@ -14,11 +15,11 @@ import {
   MEMBER_ID,
   MODE,
   RESTORE_ID,
-  restorePodName,
   SEED,
   STARTED,
   selectorText,
   TEMPLATE,
+  ZONE,
 } from "./objects.ts";
 import {
   type ClaimView,
@@ -29,11 +30,17 @@ import {
   type PodView,
   type Reached,
 } from "./observed.ts";
+import { restorePodName } from "./pods-beside.ts";
 
 export interface ObserveDeps {
   readonly kube: Kube;
   readonly members: Members;
   readonly certifier: Certifier;
+}
+
+interface Ended {
+  readonly exitCode?: number;
+  readonly message?: string;
 }
 
 interface PodStatus {
@@ -44,8 +51,8 @@ interface PodStatus {
     readonly lastTransitionTime?: string;
   }[];
   readonly containerStatuses?: readonly {
-    readonly state?: { readonly terminated?: { readonly exitCode?: number } };
-    readonly lastState?: { readonly terminated?: { readonly exitCode?: number } };
+    readonly state?: { readonly terminated?: Ended };
+    readonly lastState?: { readonly terminated?: Ended };
   }[];
 }
 
@@ -66,22 +73,51 @@ export function podView(pod: KubeObject): PodView {
     isTerminating: metadata.deletionTimestamp !== undefined,
     hasLostData: !isReady && ends.some((end) => end?.terminated?.exitCode === DATA_LOST_CODE),
     phase,
+    lastWords: ends.find((end) => end?.terminated?.message)?.terminated?.message?.trim() ?? "",
   };
 }
 
-function claimView(claim: KubeObject): ClaimView {
+interface Claim extends KubeObject {
+  readonly spec?: {
+    readonly storageClassName?: string;
+    readonly resources?: { readonly requests?: { readonly storage?: string } };
+  };
+  readonly status?: { readonly phase?: string; readonly capacity?: { readonly storage?: string } };
+}
+
+function claimView({ status, spec, ...claim }: Claim): ClaimView {
   const { metadata } = claim;
+  const capacity = status?.capacity?.storage;
   return {
     name: metadata.name,
     uid: metadata.uid ?? "",
-    isLost: (claim.status as { readonly phase?: string } | undefined)?.phase === "Lost",
+    isLost: status?.phase === "Lost",
     isTerminating: metadata.deletionTimestamp !== undefined,
+    isBound: status?.phase === "Bound",
+    requestedBytes: bytesOf(spec?.resources?.requests?.storage ?? "0"),
+    capacityBytes: capacity === undefined ? undefined : bytesOf(capacity),
     memberId: annotationOf(claim, MEMBER_ID),
     hasStarted: annotationOf(claim, STARTED) === "true",
     isSeed: annotationOf(claim, SEED) === "true",
+    zone: annotationOf(claim, ZONE),
     restoreId: annotationOf(claim, RESTORE_ID),
     isFilled: annotationOf(claim, FILLED) === "true",
   };
+}
+
+/** Whether some of the claims are to grow, and the class of the first of them lets them. */
+async function canGrow(
+  kube: Kube,
+  cluster: QuorateCluster,
+  claims: readonly Claim[],
+): Promise<boolean> {
+  const wanted = bytesOf(cluster.spec!.storage.size);
+  const small = claims.find((claim) => claimView(claim).requestedBytes < wanted);
+  const name = small?.spec?.storageClassName ?? "";
+  if (name === "") return false;
+  const found: (KubeObject & { readonly allowVolumeExpansion?: boolean }) | undefined =
+    await kube.get("StorageClass", "", name);
+  return found?.allowVolumeExpansion === true;
 }
 
 /** The certificate of the user root in its secret. */
@@ -111,20 +147,30 @@ export async function observe(
 ): Promise<Observed & { readonly target: Target | undefined }> {
   const { namespace, name } = keyOf(cluster);
   const uid = cluster.metadata.uid ?? "";
-  const [pods, restorer, claims, services, budgets, secrets] = await Promise.all([
+  const own = `${CLUSTER_LABEL}=${name}`;
+  const { issuerRef } = cluster.spec!.certificates;
+  const [pods, restorer, claims, secrets, ...shared] = await Promise.all([
     kube.list("Pod", namespace, selectorText(name, "member")),
     kube.get("Pod", namespace, restorePodName(name)),
-    kube.list("PersistentVolumeClaim", namespace, selectorText(name, "member")),
-    kube.list("Service", namespace, `${CLUSTER_LABEL}=${name}`),
-    kube.list("PodDisruptionBudget", namespace, `${CLUSTER_LABEL}=${name}`),
-    kube.list("Secret", namespace, `${CLUSTER_LABEL}=${name}`),
+    kube.list<Claim>("PersistentVolumeClaim", namespace, selectorText(name, "member")),
+    kube.list("Secret", namespace, own),
+    kube.list("Service", namespace, own),
+    kube.list("PodDisruptionBudget", namespace, own),
+    listServed(kube, "PodMonitor", namespace, own),
+    issuerRef === undefined ? undefined : listServed(kube, "Certificate", namespace, own),
   ]);
+  const [, , monitors, certificates] = shared;
   const isOwn = (claim: KubeObject): boolean => annotationOf(claim, CLUSTER_UID) === uid;
   const secretOf = (wanted: string): KubeObject | undefined =>
     secrets.find(({ metadata }) => metadata.name === wanted);
   const authority = secretOf(authorityName(name));
   const leaves = LEAVES.map((leaf) => {
-    return [leaf, leafView(secretOf(leafName(name, leaf)), authority, certifier)] as const;
+    const secret = secretOf(leafName(name, leaf));
+    const view =
+      issuerRef === undefined
+        ? leafView(secret, authority, certifier)
+        : issuedView(secret, certifier);
+    return [leaf, view] as const;
   });
   const podViews = pods.map(podView);
   const root = secretOf(leafName(name, "root"));
@@ -150,11 +196,18 @@ export async function observe(
     cluster,
     pods: new Map(podViews.map((pod) => [pod.name, pod])),
     claims: new Map(claims.filter(isOwn).map((one) => [one.metadata.name, claimView(one)])),
+    canGrow: await canGrow(kube, cluster, claims.filter(isOwn)),
     strangers: claims.filter((one) => !isOwn(one)).map(({ metadata }) => metadata.name),
     restorePod: restorer === undefined ? undefined : podView(restorer),
     shared: new Map(
-      [...services, ...budgets].map((one) => [`${one.kind}/${one.metadata.name}`, one]),
+      shared.flatMap((list = []) =>
+        list.map((one) => [`${one.kind}/${one.metadata.name}`, one] as const),
+      ),
     ),
+    served: new Set([
+      ...(monitors === undefined ? [] : (["PodMonitor"] as const)),
+      ...(certificates === undefined ? [] : (["Certificate"] as const)),
+    ]),
     authority: authorityView(authority, certifier),
     leaves: Object.fromEntries(leaves.filter(([, view]) => view !== undefined)),
     members: membership?.members,

@@ -3,7 +3,7 @@
  * All that plan.ts decides rests on one value of this type.
  */
 import type { QuorateCluster } from "../base/kinds.ts";
-import type { KubeObject } from "../base/kube.ts";
+import type { Kind, KubeObject } from "../base/kube.ts";
 
 /** How a member's pod starts. */
 export type PodMode =
@@ -30,8 +30,9 @@ export interface PodView {
   readonly sinceMs: number;
   readonly isTerminating: boolean;
   readonly hasLostData: boolean;
-  /** Of a pod that runs once. */
+  /** Of a pod that runs once, and what it said when it ended. */
   readonly phase: string;
+  readonly lastWords: string;
 }
 
 export interface ClaimView {
@@ -40,11 +41,17 @@ export interface ClaimView {
   /** Whether its volume is gone. */
   readonly isLost: boolean;
   readonly isTerminating: boolean;
+  readonly isBound: boolean;
+  readonly requestedBytes: number;
+  /** What its volume has; undefined where that is not said. */
+  readonly capacityBytes: number | undefined;
   /** Id of the member that was added for it, hexadecimal. */
   readonly memberId: string | undefined;
   /** Whether that member has started once, so that its data are there. */
   readonly hasStarted: boolean;
   readonly isSeed: boolean;
+  /** Where its pods are to be; undefined for anywhere. */
+  readonly zone: string | undefined;
   /** The restore that it was made for, and whether that has put its data there. */
   readonly restoreId: string | undefined;
   readonly isFilled: boolean;
@@ -98,12 +105,16 @@ export interface Observed {
   /** The members' pods and claims of this cluster, by name. */
   readonly pods: ReadonlyMap<string, PodView>;
   readonly claims: ReadonlyMap<string, ClaimView>;
+  /** Whether the storage class of the claims lets them grow; false where none has to. */
+  readonly canGrow: boolean;
   /** Names of claims that another cluster of this name left behind. */
   readonly strangers: readonly string[];
   /** The pod that fills a claim from a backup. */
   readonly restorePod: PodView | undefined;
-  /** Services and the disruption budget that are there, by "Kind/name". */
+  /** Services, the disruption budget and such objects that are there, by "Kind/name". */
   readonly shared: ReadonlyMap<string, KubeObject>;
+  /** Kinds of others that the API server serves. */
+  readonly served: ReadonlySet<Kind>;
   readonly authority: AuthorityView | undefined;
   readonly leaves: Readonly<Partial<Record<Leaf, CertificateView>>>;
   /** The members by a quorum; undefined where none responds. */

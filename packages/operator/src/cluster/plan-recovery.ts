@@ -86,7 +86,8 @@ function continued(observed: Observed, survivor: string, wasForced: boolean): St
   const pod = pods.get(survivor);
   const mode = wasForced ? "run" : "force";
   if (pod === undefined) {
-    const object = memberPod(cluster, survivor, mode, []);
+    const claim = { name: survivor, zone: claims.get(survivor)?.zone };
+    const object = memberPod(cluster, claim, mode, []);
     return create(object, "QuorumRecovery", `${survivor} starts (${mode})`);
   }
   if (pod.isTerminating) return wait(SOON_MS, "Recovering", `${survivor} ends`);

@@ -7,17 +7,10 @@
  *       --> old pods and claims go --> the cluster begins anew with that claim
  */
 import { annotationOf } from "../base/kube.ts";
-import { freeName } from "./facts.ts";
-import {
-  claimOf,
-  FILLED,
-  RESTORE,
-  RESTORE_ID,
-  type RestoreOrder,
-  restorePod,
-  SEED,
-} from "./objects.ts";
+import { newClaimOf } from "./facts.ts";
+import { FILLED, RESTORE, RESTORE_ID, SEED } from "./objects.ts";
 import type { ClaimView, Observed } from "./observed.ts";
+import { type RestoreOrder, restorePod } from "./pods-beside.ts";
 import { create, patch, patchStatus, remove, type Step, wait } from "./step.ts";
 
 const SOON_MS = 1000;
@@ -42,14 +35,14 @@ export function restoreStep(observed: Observed): Step | undefined {
 
 function newClaim(observed: Observed, order: RestoreOrder): Step {
   const marks = { [SEED]: "true", [RESTORE_ID]: order.id };
-  const claim = claimOf(observed.cluster, freeName(observed), marks);
+  const claim = newClaimOf(observed, marks);
   return create(claim, "Restore", "a claim for the restored keys");
 }
 
 function fill(observed: Observed, claim: ClaimView, order: RestoreOrder): Step {
   const { cluster, restorePod: pod } = observed;
   if (pod === undefined)
-    return create(restorePod(cluster, claim.name, order), "Restore", "the keys are restored");
+    return create(restorePod(cluster, claim, order), "Restore", "the keys are restored");
   if (pod.phase === "Succeeded") {
     const marks = { metadata: { annotations: { [FILLED]: "true" } } };
     return patch("PersistentVolumeClaim", claim.name, marks, "Restore", "the keys are there");

@@ -5,22 +5,25 @@
  *     paused, or deleted           nothing
  *     shared objects missing       certificates, services, disruption budget
  *     a restore was ordered        plan-restore.ts
+ *     no member is wanted          end the pods; claims stay, and with them the cluster
  *     a quorum is lost             plan-recovery.ts
  *     a pod is missing             start it on its claim, in the mode that the claim asks for
  *     a member is gone for good    remove it, so that another one takes its place
  *     a learner                    promote it, as soon as it has caught up
  *     too few, too many members    add a learner; remove a member, never the leader
  *     a pod of an older template   restart it; the leader last
+ *     a claim is too small         let it grow
  *
  * At most one change of the membership is under way: while there is a learner, nothing is added or
  * removed but that learner.
  */
 import { annotationOf } from "../base/kube.ts";
-import { freeName, hasLostDisk, isWell, leaderOf, votersOf } from "./facts.ts";
+import { bytesOf } from "../base/quantity.ts";
+import { hasLostDisk, isWell, leaderOf, newClaimOf, votersOf } from "./facts.ts";
 import {
-  claimOf,
   MEMBER_ID,
   memberPod,
+  monitorOf,
   PAUSE,
   peerUrl,
   SEED,
@@ -39,7 +42,7 @@ import {
 import { certificateStep } from "./plan-certificates.ts";
 import { lostQuorumStep, recoveringStep } from "./plan-recovery.ts";
 import { restoreStep } from "./plan-restore.ts";
-import { create, patch, type Rules, remove, type Step, wait } from "./step.ts";
+import { create, hasFields, patch, type Rules, remove, type Step, wait } from "./step.ts";
 
 /** While something is under way. */
 const SOON_MS = 1000;
@@ -57,6 +60,7 @@ export function plan(observed: Observed, rules: Rules): Step {
     certificateStep(observed, rules) ??
     sharedStep(observed) ??
     restoreStep(observed) ??
+    asleepStep(observed) ??
     recoveringStep(observed) ??
     seedStep(observed) ??
     markStep(observed) ??
@@ -70,16 +74,22 @@ export function plan(observed: Observed, rules: Rules): Step {
     shrinkStep(observed) ??
     upgradeStep(observed) ??
     usersStep(observed) ??
+    storageStep(observed) ??
     wait(LATER_MS, "AsWanted", "all members are ready and as wanted")
   );
 }
 
-function sharedStep({ cluster, shared }: Observed): Step | undefined {
-  for (const wanted of sharedObjects(cluster)) {
+function sharedStep({ cluster, shared, served }: Observed): Step | undefined {
+  const monitors = served.has("PodMonitor") ? [monitorOf(cluster)] : [];
+  for (const wanted of [...sharedObjects(cluster), ...monitors]) {
     const { kind, metadata } = wanted;
     const found = shared.get(`${kind}/${metadata.name}`);
     if (found === undefined)
       return create(wanted, "Created", `${kind} ${metadata.name} was not there`);
+    if (kind === "PodMonitor" && !hasFields(found.metadata.labels, metadata.labels)) {
+      const fields = { metadata: { labels: metadata.labels } };
+      return patch(kind, metadata.name, fields, "Changed", "its labels have changed");
+    }
     if (kind !== "PodDisruptionBudget") continue;
     const [now, then] = [found.spec, wanted.spec] as { minAvailable?: number }[];
     if (now!.minAvailable !== then!.minAvailable)
@@ -88,11 +98,20 @@ function sharedStep({ cluster, shared }: Observed): Step | undefined {
   return undefined;
 }
 
+/** Ends all pods where no member is wanted. */
+function asleepStep({ cluster, pods }: Observed): Step | undefined {
+  if (cluster.spec!.size > 0) return undefined;
+  const pod = [...pods.values()].find(({ isTerminating }) => !isTerminating);
+  if (pod !== undefined) return remove("Pod", pod, "Asleep", "no member is wanted");
+  if (pods.size > 0) return wait(SOON_MS, "Asleep", "the last pods end");
+  return wait(LATER_MS, "AsWanted", "no member runs, and their data are kept");
+}
+
 /** The first claim of a cluster that has not begun. */
 function seedStep(observed: Observed): Step | undefined {
   const { cluster, claims } = observed;
   if (cluster.status?.clusterID || claims.size > 0) return undefined;
-  const claim = claimOf(cluster, freeName(observed), { [SEED]: "true" });
+  const claim = newClaimOf(observed, { [SEED]: "true" });
   return create(claim, "Bootstrap", "the first member");
 }
 
@@ -132,7 +151,7 @@ function podStep(observed: Observed): Step | undefined {
     const mode = modeOf(claim, observed);
     if (pod !== undefined || mode === undefined) continue;
     const others = members.map((one) => one.pod);
-    const object = memberPod(cluster, claim.name, mode, others);
+    const object = memberPod(cluster, claim, mode, others);
     return create(object, "Started", `${claim.name} starts (${mode})`);
   }
   return undefined;
@@ -233,7 +252,7 @@ function growStep(observed: Observed): Step | undefined {
   if (!members.every((one) => isWell(one, observed)))
     return wait(SOON_MS, "Growing", "a member is added once the others are ready");
   if (fresh === undefined) {
-    const claim = claimOf(cluster, freeName(observed), {});
+    const claim = newClaimOf(observed, {});
     return create(claim, "Growing", `member ${members.length + 1} of ${size}`);
   }
   const { name } = fresh;
@@ -313,4 +332,26 @@ function usersStep({ cluster, asksForUsers }: Observed): Step | undefined {
   if (asksForUsers === undefined || asksForUsers === users) return undefined;
   const why = users ? "clients need a user" : "clients need no user";
   return { do: "ask-for-users", isWanted: users, reason: "Users", why };
+}
+
+/** Lets claims grow that are smaller than wanted. No disk becomes smaller. */
+function storageStep({ cluster, claims, canGrow }: Observed): Step | undefined {
+  const { size } = cluster.spec!.storage;
+  const wanted = bytesOf(size);
+  const list = [...claims.values()].filter(({ isTerminating }) => !isTerminating).sort(byOrdinal);
+  const large = list.find(({ requestedBytes }) => requestedBytes > wanted);
+  if (large !== undefined)
+    return wait(LATER_MS, "StorageNotShrunk", `${large.name} has more than ${size}`);
+  const small = list.find(({ requestedBytes }) => requestedBytes < wanted);
+  if (small !== undefined) {
+    const { name, isBound } = small;
+    if (!canGrow)
+      return wait(LATER_MS, "StorageFixed", `the storage class of ${name} does not let it grow`);
+    if (!isBound) return wait(SOON_MS, "StorageGrows", `${name} has no volume yet`);
+    const fields = { spec: { resources: { requests: { storage: size } } } };
+    return patch("PersistentVolumeClaim", name, fields, "StorageGrows", `${name} grows to ${size}`);
+  }
+  const growing = list.find(({ capacityBytes = wanted }) => capacityBytes < wanted);
+  if (growing === undefined) return undefined;
+  return wait(SOON_MS, "StorageGrows", `the volume of ${growing.name} grows to ${size}`);
 }

@@ -21,6 +21,9 @@ const TROUBLES = new Set([
   "UpgradeStopped",
   "RestoreFailed",
   "NoSuccessor",
+  "NoCertManager",
+  "StorageFixed",
+  "StorageNotShrunk",
 ]);
 
 function memberStatuses(observed: Observed): MemberStatus[] {
@@ -61,7 +64,11 @@ function findings(observed: Observed, { do: action, reason, why }: Step): Findin
 export function statusOf(observed: Observed, step: Step): ClusterStatus {
   const { cluster, members, clusterId, leaves, nowMs } = observed;
   const before = cluster.status ?? {};
-  const list = members === undefined ? (before.memberList ?? []) : memberStatuses(observed);
+  const isReady = (name: string): boolean => observed.pods.get(name)?.isReady === true;
+  const list =
+    members === undefined
+      ? (before.memberList ?? []).map((one) => ({ ...one, ready: one.ready && isReady(one.name) }))
+      : memberStatuses(observed);
   const versions = list.map(({ version }) => version).filter((one) => one !== "");
   const ends = Object.values(leaves).map(({ untilMs }) => untilMs);
   const generation = cluster.metadata.generation ?? 0;

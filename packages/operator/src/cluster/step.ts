@@ -73,3 +73,10 @@ export function remove(
 ): Step {
   return { do: "remove", kind, name, uid, reason, why };
 }
+
+/** Whether an object has all of the wanted fields; those that others have set do not matter. */
+export function hasFields(found: unknown, wanted: unknown): boolean {
+  if (typeof wanted !== "object" || wanted === null) return found === wanted;
+  const fields = (found ?? {}) as Readonly<Record<string, unknown>>;
+  return Object.entries(wanted).every(([name, value]) => hasFields(fields[name], value));
+}

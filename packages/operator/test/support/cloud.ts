@@ -114,6 +114,7 @@ export class Cloud {
     for (const claim of this.#kube.all("PersistentVolumeClaim")) {
       const uid = claim.metadata.uid!;
       if (!this.#disks.has(uid)) this.#disks.set(uid, undefined);
+      this.#bind(claim);
     }
     for (const pod of this.#kube.all("Pod")) {
       if (pod.metadata.deletionTimestamp !== undefined) {
@@ -250,6 +251,18 @@ export class Cloud {
     if (!this.#hasQuorum()) return;
     for (const { pod } of this.#live())
       if (this.#random.below(3) > 0) this.#dataOf(pod)!.index = this.#length;
+  }
+
+  /** Gives a claim a volume, and lets that grow. */
+  #bind(claim: KubeObject): void {
+    const { resources } = claim.spec as { resources: { requests: { storage: string } } };
+    const status = { phase: "Bound", capacity: resources.requests };
+    if (JSON.stringify(claim.status) !== JSON.stringify(status))
+      this.#kube.put({
+        ...claim,
+        spec: { ...(claim.spec as object), storageClassName: "disks" },
+        status,
+      });
   }
 
   #memberOf(pod: string): Member | undefined {

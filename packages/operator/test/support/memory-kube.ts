@@ -29,6 +29,8 @@ export class MemoryKube implements Kube {
   readonly objects = new Map<string, KubeObject>();
   /** Called before and after each call: it may throw, as if the caller were killed there. */
   around: (call: string, moment: "before" | "after") => void = () => {};
+  /** Kinds of others that are not served. */
+  readonly unserved = new Set<Kind>(["PodMonitor", "Certificate"]);
   readonly #nowMs: () => number;
   #version = 0;
 
@@ -63,6 +65,7 @@ export class MemoryKube implements Kube {
 
   async list<T extends KubeObject>(kind: Kind, namespace: string, labels: string): Promise<T[]> {
     return this.#call(`list ${kind}`, () => {
+      if (this.unserved.has(kind)) throw new KubeError(404, "NotFound", "no such resource");
       const wanted = labels === "" ? [] : labels.split(",").map((one) => one.split("="));
       const fits = ({ metadata }: KubeObject): boolean =>
         (namespace === "" || metadata.namespace === namespace) &&
