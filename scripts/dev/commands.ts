@@ -309,6 +309,10 @@ const own: Group = {
       about: "the same requests to another program and to ours",
       commands: {
         etcd3: program("test/interop/etcd3/main.ts", "the suite of npm's etcd3, with our client"),
+        "etcd3-faults": program(
+          "test/interop/etcd3/faults-main.ts",
+          "ten faults, as npm's etcd3 and our client meet them",
+        ),
         v2: program("test/interop/v2/main.ts", "etcd 3.4's v2 API"),
         commands: program("test/interop/command-lines/main.ts", "etcdctl and quoratectl"),
         gateway: program("test/interop/gateway/main.ts", "etcd's JSON gateway"),

@@ -1,7 +1,7 @@
 /** Watches as npm's etcd3 has them: event emitters. */
 import type { Buffer } from "node:buffer";
 import { EventEmitter } from "node:events";
-import { type ResponseHeader, WatchResponse } from "@quorate/proto";
+import { ERRORS, type ResponseHeader, WatchResponse } from "@quorate/proto";
 import type { Watch } from "../src/watch.ts";
 import { castGrpcError, castGrpcErrorMessage } from "./errors.ts";
 import type { IKeyValue, IWatchCreateRequest, IWatchResponse } from "./messages.ts";
@@ -182,7 +182,7 @@ export class Watcher extends EventEmitter<WatcherEvents> {
     });
     for await (const response of this.#watch) {
       if (!response.canceled) this.#data(toShape(response));
-      else this.#tell("error", castGrpcErrorMessage(`Watcher canceled: ${response.cancelReason}`));
+      else this.#tell("error", refusal(response));
     }
     this.#isCancelled ||= this.#pool.closed.aborted;
   }
@@ -217,6 +217,13 @@ export class Watcher extends EventEmitter<WatcherEvents> {
       });
     }
   }
+}
+
+/** etcd gives no reason where it has compacted what the watch needs. */
+function refusal({ compactRevision, cancelReason }: WatchResponse): Error {
+  const isCompacted = compactRevision > 0 && cancelReason === "";
+  const reason = isCompacted ? ERRORS.Compacted.text : cancelReason;
+  return castGrpcErrorMessage(`Watcher canceled: ${reason}`);
 }
 
 function toShape(response: WatchResponse): IWatchResponse {
