@@ -4,6 +4,16 @@
  */
 export { type Chain, chainFor, chainsOf, readCatalog } from "./src/catalog.ts";
 export { BackupError, type BackupErrorCode } from "./src/errors.ts";
+export {
+  adoptMember,
+  type EtcdMemberDeps,
+  EtcdMemberError,
+  type EtcdMemberErrorCode,
+  type MemberFiles,
+  releaseMember,
+  type TakenMember,
+} from "./src/etcd-member.ts";
+export { type Exchange, exchange, finishExchange } from "./src/exchange.ts";
 export { type FetchOptions, fetchBackup } from "./src/fetch.ts";
 export { followState } from "./src/follow-state.ts";
 export {
@@ -26,4 +36,5 @@ export { prunable } from "./src/prune.ts";
 export { type RebuildPoint, type RebuildTarget, rebuild } from "./src/rebuild.ts";
 export { readSegment } from "./src/segment-reader.ts";
 export { MAX_SEGMENT_BYTES, SegmentWriter } from "./src/segment-writer.ts";
+export { survivorOf } from "./src/survivor.ts";
 export { type VerifiedChain, verifyChain } from "./src/verify.ts";

@@ -25,6 +25,7 @@ export {
   type Operations,
   operationsOf,
   txnOperations,
+  verdictBeforeEtcd,
   verdictInSteps,
   verdictNow,
 } from "./src/auth/request-operations.ts";
@@ -53,7 +54,14 @@ export {
 } from "./src/etcd-file/import.ts";
 export type { LaterUsers } from "./src/etcd-file/later-users.ts";
 export { EtcdFileError, FILE_BUCKETS } from "./src/etcd-file/schema.ts";
-export { type EtcdFileStatus, etcdFileRevision, etcdFileStatus } from "./src/etcd-file/status.ts";
+export {
+  type EtcdFileCluster,
+  type EtcdFileStatus,
+  etcdFileCluster,
+  etcdFileRevision,
+  etcdFileStatus,
+} from "./src/etcd-file/status.ts";
+export { encodeV2Members } from "./src/etcd-file/v2-members.ts";
 export {
   type Lease,
   type LeaseObserver,
@@ -72,6 +80,7 @@ export {
   type Member,
 } from "./src/membership/member.ts";
 export type { Membership } from "./src/membership/membership.ts";
+export { soleSurvivor } from "./src/membership/sole-survivor.ts";
 export type { KeyValueHash } from "./src/mvcc/hash.ts";
 export type { KeyIndex } from "./src/mvcc/key-index.ts";
 export { KeyTree } from "./src/mvcc/key-tree.ts";
@@ -96,7 +105,7 @@ export {
   noLeases,
   WriteTxn,
 } from "./src/mvcc/write-txn.ts";
-export { receiveSnapshot } from "./src/receive.ts";
+export { receiveEtcdFile, receiveSnapshot } from "./src/receive.ts";
 export { applyAlarm } from "./src/requests/alarm.ts";
 export {
   checkDeleteRange,

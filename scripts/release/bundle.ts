@@ -4,8 +4,8 @@
  * is needed (`await import`), is in files of its own. Same sources, same bytes.
  */
 
-import { readFileSync } from "node:fs";
-import { basename, join } from "node:path";
+import { readdirSync, readFileSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
 import { defined } from "@quorate/proto";
 import { build, type ImportKind, type Plugin } from "esbuild";
 import { namedExports } from "./named-exports.ts";
@@ -35,7 +35,12 @@ export async function bundlePrograms(programs: readonly ReleaseProgram[]): Promi
     entryPoints: Object.fromEntries(
       programs.map((program) => [program.name, `entry:${program.name}`]),
     ),
-    plugins: [entryPoints((name) => firstLines(programs, name)), nativeModule, namedExports],
+    plugins: [
+      entryPoints((name) => firstLines(programs, name)),
+      nativeModule,
+      consolePage,
+      namedExports,
+    ],
     bundle: true,
     splitting: true,
     format: "esm",
@@ -152,5 +157,22 @@ const nativeModule: Plugin = {
       return { contents: `module.exports = require("./${NATIVE_MODULE}");`, loader: "js" };
     });
     build.onResolve({ filter: /\.node$/ }, ({ path }) => ({ path, external: true }));
+  },
+};
+
+/** The console's page is a folder of files beside the source; in a bundle they are texts. */
+const consolePage: Plugin = {
+  name: "console page",
+  setup(build) {
+    build.onLoad({ filter: /\/console\/node\/page-files\.ts$/ }, ({ path }) => {
+      const resolveDir = join(dirname(path), "../page");
+      const names = readdirSync(resolveDir);
+      const imports = names.map(
+        (name, i) => `import text${i} from "./${name}" with { type: "text" };`,
+      );
+      const entries = names.map((name, i) => `["${name}", text${i}]`);
+      const made = `export const pageFiles = new Map([${entries.join(", ")}]);`;
+      return { contents: [...imports, made].join("\n"), resolveDir, loader: "js" };
+    });
   },
 };

@@ -45,8 +45,14 @@ export interface RunGuide {
   printed(part: string): string;
 }
 
-/** Runs the guide of that name. Rejects with the block that failed. */
-export async function runGuide(name: string): Promise<RunGuide> {
+/**
+ * Runs the guide of that name. Rejects with the block that failed.
+ * @param variables what its blocks find besides the variables of the test
+ */
+export async function runGuide(
+  name: string,
+  variables: Readonly<Record<string, string>> = {},
+): Promise<RunGuide> {
   const dir = mkdtempSync(join(tmpdir(), "quorate-guide-"));
   // Our programs under their names, as an installation puts them on PATH.
   mkdirSync(join(dir, "bin"));
@@ -57,10 +63,8 @@ export async function runGuide(name: string): Promise<RunGuide> {
     );
     chmodSync(join(dir, "bin", program), 0o755);
   }
-  const terminal = new Terminal(dir, {
-    ...process.env,
-    PATH: `${join(dir, "bin")}:${process.env["PATH"]}`,
-  });
+  const env = { ...process.env, ...variables };
+  const terminal = new Terminal(dir, { ...env, PATH: `${join(dir, "bin")}:${env.PATH}` });
   try {
     const network = `127.${1 + ((process.pid >> 7) % 250)}.${1 + (process.pid % 128)}.`;
     const outputs: { command: string; printed: string }[] = [];

@@ -27,6 +27,7 @@ const executed = new Set([
   "docs/operate/discovery.md",
   "docs/guide/gateway.md",
   "docs/guide/http.md",
+  "docs/guide/in-place.md",
   "docs/operate/install.md",
   "docs/guide/migration.md",
   "docs/operate/operations.md",

@@ -36,7 +36,7 @@ const allowed: Readonly<Record<string, string>> = {
   proxy: "proto host metrics cli rpc client member server ctl",
   "kube-storage": "proto host metrics",
   "kube-apiserver": "proto host metrics cli rpc client member server embed kube-storage",
-  operator: "proto host metrics cli client",
+  operator: "proto host metrics cli client backup",
   quorate: "host cli server proxy operator kube-apiserver",
 };
 

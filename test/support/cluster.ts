@@ -53,7 +53,17 @@ interface MemberPlan {
   readonly peerUrl: string;
 }
 
-type Prepare = (plan: MemberPlan, clusterFlags?: readonly string[]) => TestMember;
+/** What a member runs in place of what the others do. */
+export interface OtherProgram {
+  readonly executable: Executable;
+  readonly flags: readonly string[];
+}
+
+type Prepare = (
+  plan: MemberPlan,
+  clusterFlags?: readonly string[],
+  other?: OtherProgram,
+) => TestMember;
 
 export class TestCluster {
   readonly dir: string;
@@ -87,15 +97,17 @@ export class TestCluster {
   /**
    * A member more, on free ports, that is not started and does not belong to the cluster yet: its
    * flags still lack --initial-cluster.
+   * @param other the program and the flags, where they are not those of the cluster
    */
-  async prepareMember(name: string): Promise<TestMember> {
+  async prepareMember(name: string, other?: OtherProgram): Promise<TestMember> {
     const [client, peer] = await freePorts(2);
     const scheme = this.identity.ca === undefined ? "http" : "https";
-    const member = this.#prepare({
+    const plan = {
       name,
       clientUrl: `${scheme}://127.0.0.1:${client}`,
       peerUrl: `${scheme}://127.0.0.1:${peer}`,
-    });
+    };
+    const member = this.#prepare(plan, [], other);
     this.#all.push(member);
     return member;
   }
@@ -179,11 +191,15 @@ async function prepareCluster(options: ClusterOptions): Promise<TestCluster> {
     peerUrl: `${scheme}://127.0.0.1:${free[2 * index + 1]}`,
   }));
   mkdirSync(join(dir, "data"), { mode: 0o700 });
-  const prepare: Prepare = ({ name, clientUrl, peerUrl }, clusterFlags = []) => {
+  const prepare: Prepare = (
+    { name, clientUrl, peerUrl },
+    clusterFlags = [],
+    other = { executable, flags },
+  ) => {
     const dataDir = join(dir, "data", name);
     return new TestMember({
       name,
-      command: executable.command,
+      command: other.executable.command,
       flags: [
         `--name=${name}`,
         `--data-dir=${dataDir}`,
@@ -193,7 +209,7 @@ async function prepareCluster(options: ClusterOptions): Promise<TestCluster> {
         `--initial-advertise-peer-urls=${advertisedPeerUrlOf(name) ?? peerUrl}`,
         ...clusterFlags,
         ...flagsOf(name),
-        ...flags,
+        ...other.flags,
       ],
       env: { ...env, ...envOf(name) },
       clientUrl,

@@ -1,6 +1,6 @@
 /** The programs under test: our member, and etcd and etcdctl where they are installed. */
-import { accessSync, constants } from "node:fs";
-import { delimiter, join } from "node:path";
+import { accessSync, constants, existsSync } from "node:fs";
+import { delimiter, dirname, join } from "node:path";
 import { bundledProgram } from "./bundled.ts";
 
 /** A member program. It takes etcd's flags after `command`. */
@@ -49,6 +49,13 @@ const newestPath = process.env["QUORATE_TEST_ETCD_NEWEST"] ?? "";
 /** The newest etcd, where QUORATE_TEST_ETCD_NEWEST has its path: Debian's is an old one. */
 export const etcdNewest: Executable | undefined =
   newestPath === "" ? undefined : { name: "etcd", command: [newestPath] };
+
+/** Another release of etcd, such as "3.5", where it is on PATH as etcd-3.5 or beside the newest. */
+export function etcdOf(release: string): Executable | undefined {
+  const beside = join(dirname(newestPath), `etcd-${release}`);
+  const path = newestPath !== "" && existsSync(beside) ? beside : findProgram(`etcd-${release}`);
+  return path === undefined ? undefined : { name: "etcd", command: [path] };
+}
 
 export const skipWithoutEtcdNewest: string | false =
   etcdNewest === undefined && "QUORATE_TEST_ETCD_NEWEST has no path of etcd 3.7";

@@ -298,6 +298,16 @@ async function textOf(record) {
 /** The versions of a key, the newest first, each read at the revision before the next one. */
 function history(record, state) {
   const list = h("tbody");
+  const titles = ["From", "To", "Revision", "Version", "Size"];
+  const head = h(
+    "thead",
+    { hidden: true },
+    h(
+      "tr",
+      {},
+      titles.map((title, i) => h("th", { class: i > 2 && "number", scope: "col" }, title)),
+    ),
+  );
   const more = h("button", { type: "button" }, "History");
   const diff = h("pre", { hidden: true, tabindex: 0 });
   const known = [];
@@ -312,8 +322,8 @@ function history(record, state) {
         {},
         h("td", {}, pick("before")),
         h("td", {}, pick("after")),
-        h("td", {}, `revision ${one.revision}`),
-        h("td", { class: "number" }, `version ${one.version}`),
+        h("td", {}, one.revision),
+        h("td", { class: "number" }, one.version),
         h("td", { class: "number" }, bytesText(one.value.length)),
       ),
     );
@@ -334,6 +344,7 @@ function history(record, state) {
       add(next);
       next = await before(next, state.signal);
     }
+    head.hidden = false;
     more.textContent = "Earlier versions";
     more.hidden = next === undefined;
     if (next === undefined) list.append(h("tr", {}, h("td", { colspan: 5 }, await begin(known))));
@@ -349,7 +360,7 @@ function history(record, state) {
     "section",
     { class: "history", "aria-label": "History" },
     more,
-    h("table", {}, list),
+    h("table", {}, head, list),
     diff,
   );
 }

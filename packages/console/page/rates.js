@@ -6,6 +6,7 @@ const [WIDTH, HEIGHT] = [420, 150];
 const MARGIN = { left: 58, right: 8, top: 8, bottom: 20 };
 
 const rateText = (value) => `${value < 10 ? value.toFixed(1) : countText(Math.round(value))}/s`;
+const numberText = (value) => countText(value < 10 ? Number(value.toFixed(1)) : Math.round(value));
 const trafficText = (value) => `${bytesText(value)}/s`;
 
 /** Title, text of a value, and lines: [column, name]. */
@@ -61,10 +62,10 @@ const CHARTS = [
       ["inUseBytes", "in use"],
     ],
   ],
-  ["Keys", (value) => countText(Math.round(value)), [["keys", "keys"]]],
+  ["Keys", numberText, [["keys", "keys"]]],
   [
     "Proposals and watchers",
-    (value) => countText(Math.round(value)),
+    numberText,
     [
       ["pending", "pending proposals"],
       ["watchers", "watchers"],

@@ -19,9 +19,11 @@ import { leaseCommand } from "./commands/lease.ts";
 import { lockCommand } from "./commands/lock.ts";
 import { makeMirrorCommand } from "./commands/make-mirror.ts";
 import { memberCommand } from "./commands/member.ts";
+import { migrateClusterCommand } from "./commands/migrate.ts";
 import { moveLeaderCommand } from "./commands/move-leader.ts";
 import { optionsCommand } from "./commands/options.ts";
 import { putCommand } from "./commands/put.ts";
+import { recoverCommand } from "./commands/recover.ts";
 import { roleCommand } from "./commands/role.ts";
 import { snapshotCommand } from "./commands/snapshot.ts";
 import { topCommand } from "./commands/top.ts";
@@ -59,7 +61,9 @@ export const quoratectl: Program = {
         downgradeCommand,
         endpointCommand,
         memberCommand,
+        migrateClusterCommand,
         moveLeaderCommand,
+        recoverCommand,
         snapshotCommand,
         topCommand,
       ],

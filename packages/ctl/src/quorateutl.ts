@@ -9,6 +9,7 @@ import { backupFilesCommand } from "./offline/backup.ts";
 import { defragCommand } from "./offline/defrag.ts";
 import { dumpDbCommand } from "./offline/dump-db.ts";
 import { dumpLogsCommand } from "./offline/dump-logs.ts";
+import { adoptCommand, releaseCommand } from "./offline/etcd-member.ts";
 import { hashkvCommand } from "./offline/hashkv.ts";
 import { migrateCommand } from "./offline/migrate.ts";
 import { snapshotFileCommand } from "./offline/snapshot.ts";
@@ -22,6 +23,7 @@ export const quorateutl: Program = {
     {
       title: "Commands about files",
       commands: [
+        adoptCommand,
         backendCommand,
         backupFilesCommand,
         defragCommand,
@@ -29,6 +31,7 @@ export const quorateutl: Program = {
         dumpLogsCommand,
         hashkvCommand,
         migrateCommand,
+        releaseCommand,
         snapshotFileCommand,
         statusCommand,
         walCommand,

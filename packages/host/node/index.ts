@@ -37,6 +37,7 @@ export {
   type Validity,
 } from "./issue-certificates.ts";
 export { levelKeyspaces, unsyncedLevelKeyspaces } from "./keyspace.ts";
+export { isLocked } from "./lock.ts";
 export { nonBlockingStream } from "./log-targets.ts";
 export {
   formatForTerminal,

@@ -319,9 +319,7 @@ export function assemble(inputs: MemberInputs): MemberParts {
     logger: deps.logger,
     observer: deps.observer,
   });
-  const minLeaseTtlSeconds = Math.ceil(
-    (Math.floor((3 * config.electionTicks) / 2) * config.heartbeatIntervalMs) / 1000,
-  );
+  const minLeaseTtlSeconds = minLeaseTtlSecondsOf(config);
   const isCheckpointing = config.featureGates.get("LeaseCheckpoint") === true;
   const keeper = new LeaseKeeper(
     {
@@ -583,12 +581,18 @@ export function assemble(inputs: MemberInputs): MemberParts {
 }
 
 /** What a member's store is opened with, at each of its starts and after a snapshot. */
+/** 1.5 election timeouts, rounded up. */
+function minLeaseTtlSecondsOf({ electionTicks, heartbeatIntervalMs }: MemberConfig): number {
+  return Math.ceil((Math.floor((3 * electionTicks) / 2) * heartbeatIntervalMs) / 1000);
+}
+
 export function storeOptionsOf(config: MemberConfig, deps: MemberDeps): StoreOptions {
   return {
     disk: deps.disk,
     sha256: deps.sha256,
     stepKeys: deps.applyLimits?.stepKeys,
     batchOps: config.backendBatchLimit,
+    minLeaseTtlSeconds: minLeaseTtlSecondsOf(config),
     bounds: deps.bounds?.store,
   };
 }

@@ -22,6 +22,7 @@ import {
   memberId,
   recoverDirectories,
   Store,
+  soleSurvivor,
 } from "@quorate/store";
 import type { PeerCall } from "@quorate/transport";
 import { Wal, type WalOptions } from "@quorate/wal";
@@ -37,7 +38,6 @@ import {
   joinCluster,
   otherMembers,
 } from "./membership/join.ts";
-import { survivorEntries } from "./membership/sole-survivor.ts";
 
 /** A data directory that no member may be started on, and what to do. */
 export class BootstrapError extends CodedError<"CannotStart"> {
@@ -176,7 +176,7 @@ async function begin(
   const metadata = etcdserverpb.Metadata.encode({ NodeID: ids.memberId, ClusterID: ids.clusterId });
   const wal = Wal.create(deps.disk, config.walDir, metadata, walOptions);
   try {
-    const store = await openStore(config, deps);
+    const store = await openStore(config, deps, joining?.followsEtcd);
     const begun = await writeFirstEntries(wal, members);
     return {
       memberId: ids.memberId,
@@ -266,10 +266,15 @@ function checkStoreFiles(config: MemberConfig, { disk, clock, logger }: Bootstra
   });
 }
 
-async function openStore(config: MemberConfig, deps: BootstrapDeps): Promise<Store> {
+async function openStore(
+  config: MemberConfig,
+  deps: BootstrapDeps,
+  followsEtcd = false,
+): Promise<Store> {
   let nextReport = 1_000_000;
   const store = await Store.open(deps.keyspaces, config.storeDir, {
     ...deps.storeOptions,
+    followsEtcd,
     onProgress: (records) => {
       if (records < nextReport) return;
       nextReport += 1_000_000;
@@ -378,34 +383,25 @@ async function removeOtherMembers(
 ): Promise<Begun> {
   const { entries, hardState } = found;
   const last = entries[entries.length - 1] ?? found.snapshot;
-  const term = Math.max(hardState.term, last.term);
-  const survivor = {
-    memberId,
-    membership: store.membership,
-    appliedIndex: store.position.index,
-    entries,
-    lastIndex: last.index,
-    term,
-  };
-  const added = survivorEntries(survivor);
-  if (added === undefined) {
+  const { membership, position } = store;
+  const survivor = { memberId, membership, appliedIndex: position.index, entries };
+  const alone = soleSurvivor(survivor, hardState, last);
+  if (alone === undefined) {
     throw new BootstrapError(
       `--force-new-cluster: by its own log the member ${idToHex(memberId)} is no member of the cluster; use another's data`,
     );
   }
-  const commit = last.index + added.length;
   logger.warn("forcing restart member", {
     "local-member-id": idToHex(memberId),
     "wal-commit-index": hardState.commit,
-    "commit-index": commit,
+    "commit-index": alone.hardState.commit,
     "entries-not-known-to-be-committed":
       last.index - Math.max(hardState.commit, survivor.appliedIndex),
     advice: "start it without --force-new-cluster from now on",
   });
-  const forced = { term, vote: term === hardState.term ? hardState.vote : 0n, commit };
-  wal.append(forced, added);
+  wal.append(alone.hardState, alone.entries);
   await wal.sync();
-  return { ...found, hardState: forced, entries: [...entries, ...added] };
+  return { ...found, hardState: alone.hardState, entries: [...entries, ...alone.entries] };
 }
 
 /**

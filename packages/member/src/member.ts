@@ -19,7 +19,7 @@
  * and engines are passed in.
  */
 import type { Clock, Logger } from "@quorate/host";
-import { type ResponseHeader, UserCreationsRequest } from "@quorate/proto";
+import { errorOf, type ResponseHeader, UserCreationsRequest } from "@quorate/proto";
 import type { CallTrace, StreamCall } from "@quorate/rpc";
 import {
   type Applied,
@@ -30,6 +30,7 @@ import {
   type RequestKind,
   type RequestOf,
   type Store,
+  verdictBeforeEtcd,
 } from "@quorate/store";
 import { assemble, type MemberInputs, type MemberParts, storeOptionsOf } from "./assemble.ts";
 import { bootstrap } from "./bootstrap.ts";
@@ -191,15 +192,31 @@ export class Member {
       // A login proves the user by its password, whatever token it carries besides.
       const isProved = !authority.isEnforced || kind === "authenticate";
       const identity = isProved ? undefined : authority.identify(caller);
-      if (!(identity instanceof Promise)) this.#enqueue(proposer, caller, identity, kind, request);
-      else
-        identity.then(
-          (one) => this.#enqueue(proposer, caller, one, kind, request),
-          (error: Error) => deliveries.refused(proposer, error),
-        );
+      const enqueue = (one: Identity | undefined) => {
+        if (!isProved && this.store.followsEtcd) this.#checkBeforeEtcd(one, kind, message);
+        this.#enqueue(proposer, caller, one, kind, request);
+      };
+      if (!(identity instanceof Promise)) enqueue(identity);
+      else identity.then(enqueue).catch((error: Error) => deliveries.refused(proposer, error));
     } catch (error) {
       deliveries.refused(proposer, error as Error);
     }
+  }
+
+  /**
+   * Refuses what etcd's rules would not when it is applied, by the users and roles of now.
+   * @throws EtcdError PermissionDenied, UserEmpty, UserNotFound
+   */
+  #checkBeforeEtcd<K extends RequestKind>(
+    identity: Identity | undefined,
+    kind: K,
+    message: RequestOf<K>,
+  ): void {
+    const { auth, lessor } = this.store;
+    const { user = "", authRevision = 0, roles } = identity ?? {};
+    const who = { username: user, authRevision, roles };
+    const refused = verdictBeforeEtcd(auth, who, kind, message, lessor);
+    if (refused !== undefined) throw errorOf(refused);
   }
 
   /**

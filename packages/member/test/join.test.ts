@@ -88,6 +88,8 @@ test("a member joins as the one of the cluster that has its URLs", async () => {
     [`${B}/members`, 10_000],
     [`${A}/version`, 7000],
     [`${B}/version`, 7000],
+    [`${A}/quorate/features`, 2000],
+    [`${B}/quorate/features`, 2000],
   ]);
 });
 

@@ -40,6 +40,7 @@ function bench(urls: readonly string[] = ["http://one", "http://two"]) {
     clock,
     call,
     leader: { peerUrls: () => urls },
+    store: { current: { followsEtcd: false } },
     timeoutMs: 1000,
     bounds: BOUNDS,
   });

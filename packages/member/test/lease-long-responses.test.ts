@@ -1,7 +1,13 @@
 /** A lease with very many keys: what members send each other about it is made in short steps. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { fromLatin1, LeaseTimeToLiveResponse, leasepb, WireError } from "@quorate/proto";
+import {
+  fromLatin1,
+  LeaseTimeToLiveResponse,
+  leasepb,
+  ResponseHeader,
+  WireError,
+} from "@quorate/proto";
 import { STEP_KEYS, type Steps } from "@quorate/store";
 import { decodeInternal, encodeInternal, sortedKeys } from "../src/lease/long-responses.ts";
 
@@ -23,7 +29,8 @@ for (const keyCount of [0, 1, STEP_KEYS, 20 * STEP_KEYS + 5]) {
     const keys = sorted.value;
     if (keyCount < 2) assert.equal(sorted.count, 1);
     assert.deepEqual(keys, names.toSorted().map(fromLatin1));
-    const response = responseOf(keys);
+    // Members of etcd need a header.
+    const response = { ...responseOf(keys), header: ResponseHeader.create() };
     const encoded = counted(encodeInternal(response));
     assert.deepEqual(
       encoded.value,

@@ -46,7 +46,9 @@ function setUp(limits: Partial<LogMarkLimits> = {}) {
     const close = async () => {
       views.open--;
     };
-    return { position, sizeEstimateBytes: 0, chunks: (async function* () {})(), close };
+    const chunks = (async function* () {})();
+    const etcdFile = async () => ({ data: new Uint8Array(0), chunks });
+    return { position, sizeEstimateBytes: 0, chunks, etcdFile, close };
   };
   const current = { position, flush: () => flush.promise, snapshot } as unknown as Store;
   const sent: SnapshotStream[] = [];

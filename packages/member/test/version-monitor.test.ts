@@ -196,11 +196,11 @@ test("entries that not all members know are refused, and the others asked again 
 });
 
 test("a member says what entries it knows", async () => {
-  const [[path, handler]] = [...featureEndpoints()];
+  const [[path, handler]] = [...featureEndpoints(() => ({ followsEtcd: true }))];
   const answer = await handler(undefined!);
   assert.equal(path, "/quorate/features");
   assert.deepEqual(
     [answer!.status, JSON.parse(String(answer!.body))],
-    [200, { features: ["token-roles", "user-creations"] }],
+    [200, { features: ["token-roles", "user-creations"], followsEtcd: true }],
   );
 });

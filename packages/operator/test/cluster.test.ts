@@ -6,7 +6,6 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SeededRandom } from "@quorate/host";
 import type { KubeObject } from "../index.ts";
-import { survivorOf } from "../src/cluster/plan-recovery.ts";
 import { Killed, World } from "./support/world.ts";
 
 const leaves = ["root", "member", "client"];
@@ -321,32 +320,6 @@ test("a recovery is refused while a member is merely away", async () => {
   Object.assign(world.cloud.members, { reach });
   world.cloud.badImage = "";
   await world.settled(3);
-});
-
-test("the survivor is who has both the highest term and the highest index", () => {
-  const reached = (term: number, index: number) => ({
-    id: "",
-    leader: "0",
-    term,
-    index,
-    version: "",
-    isLearner: false,
-  });
-  assert.equal(survivorOf([["a", reached(2, 9)]]), "a");
-  assert.equal(
-    survivorOf([
-      ["a", reached(2, 9)],
-      ["b", reached(2, 10)],
-    ]),
-    "b",
-  );
-  assert.equal(
-    survivorOf([
-      ["a", reached(3, 9)],
-      ["b", reached(2, 10)],
-    ]),
-    undefined,
-  );
 });
 
 test("certificates are renewed when a third of their time is left, and at request", async () => {

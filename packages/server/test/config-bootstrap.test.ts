@@ -101,10 +101,11 @@ test("a data directory of etcd is recognised by its database, ours is not", () =
   });
   assert.match(
     detectForeignData(disk({ "d/member/snap/db": "file" }), "d") ?? "",
-    /data directory of etcd itself.*left untouched.*snapshot restore/s,
+    /data directory of etcd itself.*left untouched.*quorateutl adopt d /s,
   );
   assert.match(detectForeignData(disk({ "d/proxy": "directory" }), "d") ?? "", /v2 proxy/);
   assert.match(detectForeignData(disk({ d: "file" }), "d") ?? "", /is a file/);
+  assert.match(detectForeignData(disk({ "d/exchange": "file" }), "d") ?? "", /adopt or release/);
   assert.equal(detectForeignData(disk({}), "d"), undefined);
   assert.equal(
     detectForeignData(

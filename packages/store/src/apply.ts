@@ -7,17 +7,24 @@
  * A request that may take long is applied in steps (steps.ts), between which its caller may do
  * other work, but apply no other entry. Short requests are applied at once, which is cheaper.
  */
-import { type ErrorName, EtcdError, errorOf, InternalRaftRequest, WireError } from "@quorate/proto";
+import {
+  type ErrorName,
+  EtcdError,
+  errorOf,
+  type InternalRaftRequest,
+  WireError,
+} from "@quorate/proto";
 import type { AuthIdentity } from "./auth/authorize.ts";
 import {
   isShortVerdict,
+  operationsInEtcd,
   operationsOf,
   verdictInSteps,
   verdictNow,
 } from "./auth/request-operations.ts";
 import type { Steps } from "./backend/steps.ts";
 import { InvalidRequestError } from "./entry/invalid-request.ts";
-import { malformation } from "./requests/entry-request.ts";
+import { decodeEntry, isV2, malformation } from "./requests/entry-request.ts";
 import type { ApplyState } from "./requests/request-record.ts";
 import {
   type AnyRequestRecord,
@@ -101,7 +108,7 @@ export function applyRequest(
   let entry: InternalRaftRequest;
   let identified: IdentifiedRequest;
   try {
-    entry = InternalRaftRequest.decode(data);
+    entry = decodeEntry(data);
     identified = identifiedRequest(entry);
   } catch (error) {
     return failed(0n, undefined, data, error);
@@ -123,6 +130,7 @@ export function applyRequest(
       return failed(requestId, kind, data, error);
     }
   }
+  if (isV2(data)) return { ...NOTHING, requestId };
   const malformed = malformation(data);
   if (malformed !== undefined) {
     return { requestId, kind: undefined, response: undefined, error: malformed };
@@ -179,7 +187,7 @@ function permitted(
   request: RequestOf<RequestKind>,
   work: () => unknown,
 ): unknown {
-  const operations = operationsOf(kind, request, leases);
+  const operations = (auth.followsEtcd ? operationsInEtcd : operationsOf)(kind, request, leases);
   if (isShortVerdict(kind, request, leases)) {
     refuse(verdictNow(auth, identity, operations));
     return work();

@@ -1,11 +1,18 @@
 /** Receives the store of another member, to be put in the place of this one. */
-import type { Disk, Keyspace, KeyspaceOpener } from "@quorate/host";
+import { BoltFile } from "@quorate/bolt";
+import type { Disk, DiskFile, Keyspace, KeyspaceOpener } from "@quorate/host";
 import { raftpb, toHex } from "@quorate/proto";
 import { Backend, Bucket } from "./backend/backend.ts";
-import { incomingDirectory, markReceived } from "./backend/directories.ts";
+import { incomingDirectory, incomingFile, markReceived } from "./backend/directories.ts";
 import { type Position, readPosition } from "./backend/meta.ts";
 import { readStorageVersion } from "./backend/storage-version.ts";
+import { copyMemberFile } from "./etcd-file/import.ts";
 import { decodeSnapshot, SnapshotStreamError } from "./snapshot-stream.ts";
+
+interface ReceiveDeps {
+  readonly keyspaces: KeyspaceOpener;
+  readonly disk: Disk;
+}
 
 /**
  * Receives a snapshot into a directory beside the current store. When it resolves, the directory is
@@ -16,18 +23,15 @@ import { decodeSnapshot, SnapshotStreamError } from "./snapshot-stream.ts";
  * @throws SnapshotStreamError, also for another position than `index`; DiskError; the errors of
  *   `chunks`
  */
-export async function receiveSnapshot(
-  deps: { keyspaces: KeyspaceOpener; disk: Disk },
+export function receiveSnapshot(
+  deps: ReceiveDeps,
   dir: string,
   index: number,
   chunks: AsyncIterable<Uint8Array>,
   progress?: (bytes: number) => void,
   announced: Partial<Position> = {},
 ): Promise<void> {
-  const incoming = incomingDirectory(dir, index);
-  deps.disk.remove(incoming);
-  const keyspace: Keyspace = await deps.keyspaces.open(incoming, { create: true });
-  try {
+  return receive(deps, dir, index, async (keyspace, incoming) => {
     const lengthBytes = await decodeSnapshot(chunks, keyspace, progress);
     const backend = new Backend(keyspace);
     const meta = (key: Uint8Array) => backend.get(Bucket.meta, key);
@@ -35,6 +39,40 @@ export async function receiveSnapshot(
     const position = readPosition(meta, incoming);
     const difference = differenceOf(position, { ...announced, index });
     if (difference !== undefined) throw new SnapshotStreamError(lengthBytes, difference);
+  });
+}
+
+/**
+ * As receiveSnapshot, for the database file of a member of etcd.
+ * @param position where the file stands in the log, as announced
+ * @throws BoltDamageError; EtcdFileError, also for a file of another position or membership;
+ *   DiskError; the errors of `chunks`
+ */
+export function receiveEtcdFile(
+  deps: ReceiveDeps,
+  dir: string,
+  position: Position,
+  chunks: AsyncIterable<Uint8Array>,
+): Promise<void> {
+  const { index } = position;
+  return receive(deps, dir, index, (keyspace) =>
+    readFile(deps.disk, incomingFile(dir, index), chunks, (file) =>
+      copyMemberFile(file, keyspace, position),
+    ),
+  );
+}
+
+async function receive(
+  deps: ReceiveDeps,
+  dir: string,
+  index: number,
+  fill: (keyspace: Keyspace, incoming: string) => Promise<void>,
+): Promise<void> {
+  const incoming = incomingDirectory(dir, index);
+  deps.disk.remove(incoming);
+  const keyspace: Keyspace = await deps.keyspaces.open(incoming, { create: true });
+  try {
+    await fill(keyspace, incoming);
   } catch (error) {
     await keyspace.close().catch(() => {});
     deps.disk.remove(incoming);
@@ -42,6 +80,39 @@ export async function receiveSnapshot(
   }
   await keyspace.close();
   markReceived(deps.disk, dir, index);
+}
+
+/** Reads a database in the order of its trees, so it has to be there whole. */
+async function readFile(
+  disk: Disk,
+  path: string,
+  chunks: AsyncIterable<Uint8Array>,
+  read: (file: BoltFile) => Promise<void>,
+): Promise<void> {
+  disk.remove(path);
+  try {
+    await writeChunks(disk.open(path, "create"), chunks);
+    const file = BoltFile.open(disk, path);
+    try {
+      await read(file);
+    } finally {
+      file.close();
+    }
+  } finally {
+    disk.remove(path);
+  }
+}
+
+async function writeChunks(file: DiskFile, chunks: AsyncIterable<Uint8Array>): Promise<void> {
+  let bytes = 0;
+  try {
+    for await (const chunk of chunks) {
+      file.write([chunk], bytes);
+      bytes += chunk.length;
+    }
+  } finally {
+    file.close();
+  }
 }
 
 /** The difference between a received store's position and the announced one; undefined if none. */

@@ -23,6 +23,7 @@ import {
 import type { StoreBounds } from "./backend/bounds.ts";
 import { currentDirectory } from "./backend/directories.ts";
 import { StoreDamageError } from "./backend/errors.ts";
+import { readFollowsEtcd, writeFollowsEtcd } from "./backend/follows-etcd.ts";
 import { assert, violated } from "./backend/invariants.ts";
 import { LiveBytes } from "./backend/live-bytes.ts";
 import { type Position, readPosition, writePosition } from "./backend/meta.ts";
@@ -33,9 +34,10 @@ import {
   writeStorageVersion,
 } from "./backend/storage-version.ts";
 import { type EtcdSnapshot, exportEtcdFile, type Sha256 } from "./etcd-file/export.ts";
+import { encodeV2Members } from "./etcd-file/v2-members.ts";
 import { Lessor } from "./lease/lessor.ts";
 import { openTables } from "./level-files/records.ts";
-import { Membership } from "./membership/membership.ts";
+import { Membership, membershipIn } from "./membership/membership.ts";
 import { Mvcc } from "./mvcc/index.ts";
 import type { ApplyState } from "./requests/request-record.ts";
 import { encodeSnapshot } from "./snapshot-stream.ts";
@@ -57,6 +59,13 @@ export interface StoreOptions {
    * a third of the time. Their checksums must have been compared before.
    */
   readonly disk?: Disk | undefined;
+  /** A new store follows etcd's rules: its cluster has members of etcd. */
+  readonly followsEtcd?: boolean | undefined;
+  /**
+   * The least time to live of a lease where etcd's rules hold: there each member raises it when it
+   * applies the grant. 0 by default.
+   */
+  readonly minLeaseTtlSeconds?: number | undefined;
   /** Computes SHA-256 for snapshot files; by default in JavaScript, at a tenth of the speed. */
   readonly sha256?: (() => Sha256) | undefined;
 }
@@ -67,7 +76,37 @@ export interface StoreSnapshot {
   /** Estimated length of the stream. */
   readonly sizeEstimateBytes: number;
   readonly chunks: AsyncIterable<Uint8Array>;
+  /** The same as a database file for a member of etcd; to be called once. */
+  etcdFile(): Promise<EtcdMemberFile>;
   close(): Promise<void>;
+}
+
+/** What a member of etcd takes over from another. */
+export interface EtcdMemberFile {
+  /** The data of the snapshot's message: the membership, which etcd before 3.7 takes from there. */
+  readonly data: Uint8Array;
+  readonly chunks: AsyncIterable<Uint8Array>;
+}
+
+/** Etcd notes the version of its database from this version of the cluster on. */
+const FIRST_STORAGE_VERSION = [3, 6] as const;
+
+async function memberFile(
+  snapshot: BackendSnapshot,
+  confState: raftpb.ConfState,
+  path: string,
+): Promise<EtcdMemberFile> {
+  const membership = await membershipIn(snapshot, path);
+  const [major = 0, minor = 0] = (membership.clusterVersion ?? "").split(".").map(Number);
+  const [firstMajor, firstMinor] = FIRST_STORAGE_VERSION;
+  const isNoted = major > firstMajor || (major === firstMajor && minor >= firstMinor);
+  const file = await exportEtcdFile(snapshot, confState, {
+    storageVersion: isNoted ? membership.clusterVersion : undefined,
+    isOfCluster: true,
+    hasChecksum: false,
+    isWanted: () => true,
+  });
+  return { data: encodeV2Members(membership), chunks: file.chunks() };
 }
 
 /** The parts of a store, read from one backend. */
@@ -152,9 +191,16 @@ export class Store {
       const meta = (key: Uint8Array) => backend.get(Bucket.meta, key);
       const version = readStorageVersion(meta, path);
       const position = readPosition(meta, path);
+      const followsEtcd =
+        readFollowsEtcd(meta) || (position.index === 0 && options.followsEtcd === true);
+      if (followsEtcd && !readFollowsEtcd(meta)) {
+        writeFollowsEtcd(backend);
+        await backend.flush();
+      }
       const snapshot = await backend.snapshot();
       const liveBytes = new LiveBytes();
       const lessor = await Lessor.open(backend, snapshot, path, liveBytes, options.stepKeys);
+      if (followsEtcd) lessor.minTtlSeconds = options.minLeaseTtlSeconds ?? 0;
       // LevelDB has moved all of its log into tables, and nothing has been written since.
       const tables = options.disk && openTables(options.disk, path, bucketRange(Bucket.key));
       const mvcc = await Mvcc.open(
@@ -169,7 +215,13 @@ export class Store {
       const membership = await Membership.open(backend, snapshot, path);
       membership.check(position.confState, path);
       const alarms = await Alarms.open(backend, snapshot, path);
-      const auth = await AuthState.open(backend, snapshot, path, options.bounds?.stepUsers);
+      const auth = await AuthState.open(
+        backend,
+        snapshot,
+        path,
+        options.bounds?.stepUsers,
+        followsEtcd,
+      );
       await snapshot.close();
       // Every batch with data carries the position. Without it, the log would be applied to that
       // data twice.
@@ -193,6 +245,14 @@ export class Store {
       await backend.close({ flush: false });
       throw error;
     }
+  }
+
+  /**
+   * Whether entries are applied by etcd's rules where Quorate has others: the state comes from a
+   * cluster with members of etcd.
+   */
+  get followsEtcd(): boolean {
+    return this.auth.followsEtcd;
   }
 
   /** The position of the state: everything up to this index is applied. */
@@ -293,18 +353,20 @@ export class Store {
   /** A view of the whole state, for another member. Entries may be applied while it is streamed. */
   async snapshot(): Promise<StoreSnapshot> {
     const snapshot = await this.#backend.snapshot();
+    const position = await this.#positionIn(snapshot);
     return {
-      position: await this.#positionIn(snapshot),
+      position,
       sizeEstimateBytes: this.sizeOnDiskBytes,
       chunks: encodeSnapshot(snapshot.scanAll()),
+      etcdFile: () => memberFile(snapshot, position.confState, this.#path),
       close: () => snapshot.close(),
     };
   }
 
   /**
    * The whole state as etcd's snapshot file. Entries may be applied while it is measured and sent.
-   * @param storageVersion the version written into the file @param isWanted called while it is
-   * measured; false ends that with a SnapshotAbandonedError
+   * @param storageVersion the version written into the file
+   * @param isWanted called while it is measured; false ends that with a SnapshotAbandonedError
    */
   async etcdSnapshot(
     storageVersion: string,
@@ -315,7 +377,8 @@ export class Store {
     const snapshot = await this.#backend.snapshot(open);
     try {
       const { confState } = await this.#positionIn(snapshot);
-      return await exportEtcdFile(snapshot, confState, { storageVersion, isWanted, sha256 });
+      const options = { storageVersion, isWanted, sha256 };
+      return await exportEtcdFile(snapshot, confState, options);
     } catch (error) {
       await snapshot.close();
       throw error;

@@ -60,6 +60,11 @@ export class Log {
     this.request({ put: PutRequest.encode({ key: fromUtf8(key), value: fromUtf8(value) }) });
   }
 
+  /** An entry with any data. */
+  data(data: Uint8Array): void {
+    this.#append(raftpb.EntryType.EntryNormal, data);
+  }
+
   empty(): void {
     this.#append(raftpb.EntryType.EntryNormal, EMPTY);
   }

@@ -37,6 +37,11 @@ export interface ChannelListener {
   dropping(kind: ChannelKind): void;
   /** The peer has sent messages back on this stream. @param url where it was dialled */
   received(messages: readonly raftpb.Message[], url: string): void;
+  /**
+   * The peer speaks etcd's protocol. Returns whether it is spoken to in that: the channel has been
+   * closed then.
+   */
+  speaksEtcd(): boolean;
 }
 
 function typeName(type: raftpb.MessageType): string {
@@ -308,7 +313,7 @@ export class Channel {
 
   /** What reads the messages that the peer sends back. */
   #readerOf(socket: Socket, url: string): (bytes: Uint8Array) => void {
-    const parts = { shared: this.#shared, rareLog: this.#readLog, socket };
+    const parts = { shared: this.#shared, rareLog: this.#readLog, connection: socket };
     const reader = new MessageReader(parts, this.#id, (messages) =>
       this.#listener.received(messages, url),
     );
@@ -360,6 +365,7 @@ export class Channel {
     this.#dial = undefined;
     this.#socket = undefined;
     if (this.#state === "closed") return;
+    if (error.code === "Etcd" && this.#listener.speaksEtcd()) return;
     this.#logFailure(error);
     this.#picked = this.#urls.length === 0 ? 0 : (this.#picked + 1) % this.#urls.length;
     this.#failedUrls++;

@@ -20,8 +20,8 @@ import {
 import { CodedError } from "@quorate/proto";
 import type { Shared } from "./options.ts";
 
-/** The ways in which dialling a peer fails. */
-export type DialErrorCode = "Refused" | "Failed" | "Timeout" | "Stopped" | "Removed";
+/** The ways in which dialling a peer fails. "Etcd": it speaks etcd's peer protocol. */
+export type DialErrorCode = "Refused" | "Failed" | "Timeout" | "Stopped" | "Removed" | "Etcd";
 
 /** The reason why a peer could not be reached. */
 export class DialError extends CodedError<DialErrorCode> {

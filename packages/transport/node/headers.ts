@@ -26,6 +26,16 @@ const Name = {
   peerUrls: "x-quorate-peer-urls",
 } as const;
 
+/** The names of the same in etcd's peer protocol. */
+const EtcdName = {
+  clusterId: "x-etcd-cluster-id",
+  from: "x-server-from",
+  to: "x-raft-to",
+  serverVersion: "x-server-version",
+  minClusterVersion: "x-min-cluster-version",
+  peerUrls: "x-peerurls",
+} as const;
+
 /** What a request says of its sender. */
 export interface Introduction {
   readonly from: bigint;
@@ -83,24 +93,93 @@ export function answerHeaders(options: ResolvedOptions): OutgoingHttpHeaders {
   };
 }
 
+/**
+ * Headers of a request to a member of etcd. That the sender speaks Quorate's own protocol stands
+ * there too: a member of Quorate turns the request away, and is then spoken to in that.
+ * @param to the receiver, where the request names it
+ */
+export function etcdRequestHeaders(
+  options: ResolvedOptions,
+  to: bigint | undefined,
+): OutgoingHttpHeaders {
+  return {
+    ...etcdAnswerHeaders(options),
+    [EtcdName.from]: idToHex(options.selfId),
+    [EtcdName.minClusterVersion]: options.minClusterVersion,
+    [EtcdName.peerUrls]: options.localUrls.join(","),
+    ...(to === undefined ? {} : { [EtcdName.to]: idToHex(to) }),
+  };
+}
+
+/** What an answer in etcd's peer protocol says of this member. */
+export function etcdAnswerHeaders(options: ResolvedOptions): OutgoingHttpHeaders {
+  return {
+    [EtcdName.clusterId]: idToHex(options.clusterId),
+    [EtcdName.serverVersion]: options.serverVersion,
+    ...(options.isEtcd ? {} : { [Name.protocol]: PROTOCOL }),
+  };
+}
+
+/** Whether the other side of a request in etcd's protocol speaks Quorate's own. */
+export function speaksQuorate(options: ResolvedOptions, headers: IncomingHttpHeaders): boolean {
+  return !options.isEtcd && headers[Name.protocol] !== undefined;
+}
+
 /** The cluster that the other side says it belongs to, for logs. */
 export function remoteClusterId(headers: IncomingHttpHeaders): string {
-  return text(headers, Name.clusterId);
+  return text(headers, Name.clusterId) || text(headers, EtcdName.clusterId);
 }
 
 /** The version that the other side says it has, for logs. */
 export function remoteVersion(headers: IncomingHttpHeaders): string {
-  return text(headers, Name.serverVersion);
+  return text(headers, Name.serverVersion) || text(headers, EtcdName.serverVersion);
+}
+
+/** What a request has to fit. */
+interface RequestChecks {
+  readonly options: ResolvedOptions;
+  takesEtcd(): boolean;
+  isRemoved(id: bigint): boolean;
+  standingOf(id: bigint): Standing;
 }
 
 /** Who sends a request, or why it is not taken. */
 export function checkRequest(
-  options: ResolvedOptions,
+  checks: RequestChecks,
   headers: IncomingHttpHeaders,
-  isRemoved: (id: bigint) => boolean,
-  standingOf: (id: bigint) => Standing,
 ): Introduction | Refusal {
   const from = idFromHex(text(headers, Name.from));
+  if (from !== undefined && text(headers, Name.protocol) !== PROTOCOL)
+    return { status: 412, reason: "version", text: RefusalText.version, from };
+  return checkIntroduction(checks, headers, Name);
+}
+
+/**
+ * Who sends a request in etcd's protocol, or why it is not taken. Its receiver is compared where
+ * it is named: the requests of streams do.
+ */
+export function checkEtcdRequest(
+  checks: RequestChecks,
+  headers: IncomingHttpHeaders,
+): Introduction | Refusal {
+  if (speaksQuorate(checks.options, headers)) {
+    const from = idFromHex(text(headers, EtcdName.from)) ?? 0n;
+    return { status: 412, reason: "asking", text: RefusalText.version, from };
+  }
+  if (!checks.takesEtcd()) {
+    const from = idFromHex(text(headers, EtcdName.from)) ?? 0n;
+    return { status: 412, reason: "version", text: RefusalText.version, from };
+  }
+  const to = text(headers, EtcdName.to) || idToHex(checks.options.selfId);
+  return checkIntroduction(checks, { ...headers, [EtcdName.to]: to }, EtcdName);
+}
+
+function checkIntroduction(
+  { options, isRemoved, standingOf }: RequestChecks,
+  headers: IncomingHttpHeaders,
+  names: typeof EtcdName | typeof Name,
+): Introduction | Refusal {
+  const from = idFromHex(text(headers, names.from));
   const refusal = (status: number, reason: RefusalReason, words: string): Refusal => ({
     status,
     reason,
@@ -108,24 +187,22 @@ export function checkRequest(
     from: from ?? 0n,
   });
   if (from === undefined) return refusal(400, "request", "invalid from");
-  if (text(headers, Name.protocol) !== PROTOCOL)
-    return refusal(412, "version", RefusalText.version);
-  const clusterId = idFromHex(text(headers, Name.clusterId));
+  const clusterId = idFromHex(text(headers, names.clusterId));
   if (clusterId !== options.clusterId) return refusal(412, "cluster-id", RefusalText.clusterId);
   const local = { server: options.serverVersion, minCluster: options.minClusterVersion };
   const remote = {
-    server: text(headers, Name.serverVersion),
-    minCluster: text(headers, Name.minClusterVersion),
+    server: text(headers, names.serverVersion),
+    minCluster: text(headers, names.minClusterVersion),
   };
   if (refuseVersions(local, remote) !== undefined)
     return refusal(412, "version", RefusalText.version);
-  if (idFromHex(text(headers, Name.to)) !== options.selfId)
+  if (idFromHex(text(headers, names.to)) !== options.selfId)
     return refusal(412, "to", RefusalText.to);
   if (isRemoved(from)) return refusal(410, "removed", RefusalText.removed);
   const standing = standingOf(from);
   if (standing === "certificate") return refusal(403, "certificate", RefusalText.certificate);
   if (standing !== "member") return refusal(404, standing, RefusalText.unknown);
-  const urls = text(headers, Name.peerUrls);
+  const urls = text(headers, names.peerUrls);
   return { from, urls: urls === "" ? [] : urls.split(",") };
 }
 

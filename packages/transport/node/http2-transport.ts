@@ -10,9 +10,10 @@ import type { Random, SlotCounters } from "@quorate/host";
 import { idToHex, raftpb } from "@quorate/proto";
 import type { ChannelKind } from "../src/frames.ts";
 import { MemberDirectory } from "../src/member-directory.ts";
-import type { PeerStatus, SnapshotStream, Transport } from "../src/transport.ts";
+import type { OutgoingSnapshot, PeerStatus, Transport } from "../src/transport.ts";
 import type { Introduction } from "./headers.ts";
 import { Incoming } from "./incoming.ts";
+import { KeptConnections } from "./kept-connections.ts";
 import {
   type Http2TransportDependencies,
   type Http2TransportOptions,
@@ -23,6 +24,11 @@ import {
 import { Peer } from "./peer.ts";
 import { type PeerBoundAddress, PeerServer } from "./peer-server.ts";
 import { SnapshotReceiver } from "./snapshot-receiver.ts";
+
+/** Connections for single messages to one member of etcd (etcd: connPerPipeline). */
+const MAX_POSTING_CONNECTIONS = 4;
+/** Less than etcd lets an idle connection live (etcd: ConnReadTimeout). */
+const POSTING_IDLE_MS = 4000;
 
 export class Http2Transport implements Transport {
   readonly #shared: Shared;
@@ -61,12 +67,19 @@ export class Http2Transport implements Transport {
       observer: dependencies.observer ?? silentObserver,
       isRemoved: dependencies.isRemoved ?? (() => false),
       selfRemoved: dependencies.selfRemoved ?? (() => {}),
+      takesEtcd: dependencies.takesEtcd ?? (() => true),
+      etcdPosts: new KeptConnections(MAX_POSTING_CONNECTIONS, POSTING_IDLE_MS),
     };
     this.#receiver = new SnapshotReceiver(this.#shared);
     this.#incoming = new Incoming(this.#shared, this.#receiver, {
       heardFrom: (introduction) => this.#heardFrom(introduction),
       lent: (from, kind, carrier) => this.#find(from)?.lend(kind, carrier),
       fetched: (from, stream) => this.#find(from)?.fetched(stream) ?? false,
+      attached: (from, stream, response) => {
+        const peer = this.#find(from);
+        if (peer === undefined) response.destroy();
+        else peer.attach(stream, response);
+      },
     });
     this.#server = new PeerServer(this.#shared, this.#incoming, dependencies.http);
   }
@@ -108,7 +121,7 @@ export class Http2Transport implements Transport {
     peer.send(messages);
   }
 
-  sendSnapshot(stream: SnapshotStream): void {
+  sendSnapshot(stream: OutgoingSnapshot): void {
     const id = stream.message.to;
     const peer = this.#find(id);
     const { clock, listener, options } = this.#shared;
@@ -205,6 +218,7 @@ export class Http2Transport implements Transport {
     this.#closed = true;
     for (const peer of this.#peers.values()) peer.close();
     for (const peer of this.#remotes.values()) peer.close();
+    this.#shared.etcdPosts.close();
     await this.#server.close();
   }
 

@@ -1,13 +1,17 @@
 /** Requests of other members: streams of messages that last, and snapshots. */
 import type { X509Certificate } from "node:crypto";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
 import { idToHex } from "@quorate/proto";
+import type { EtcdStream } from "../src/etcd-frames.ts";
 import type { ChannelKind } from "../src/frames.ts";
 import { RareLog } from "../src/rare-log.ts";
+import { EtcdRequests } from "./etcd-requests.ts";
 import {
   answerHeaders,
   CLUSTER_ID_ADVICE,
+  checkEtcdRequest,
   checkRequest,
   FETCH_PATH,
   type Introduction,
@@ -34,6 +38,8 @@ export interface IncomingListener {
   heardFrom(introduction: Introduction): void;
   /** A member has opened a stream on which it reads messages too. */
   lent(from: bigint, kind: ChannelKind, carrier: Carrier): void;
+  /** A member of etcd reads a stream of messages, whose head is sent. */
+  attached(from: bigint, stream: EtcdStream, response: ServerResponse): void;
   /**
    * A member comes for a snapshot that this one has for it.
    * @param stream a request that is not answered yet
@@ -66,6 +72,7 @@ export class Incoming {
   readonly #connections = new Map<bigint, Set<{ destroy(): void }>>();
   readonly #rareLog: RareLog;
   readonly #snapshots: SnapshotReceiver;
+  readonly #etcd: EtcdRequests;
   /**
    * The last stream of each kind that each member reads messages on. Not more than members'
    * connections.
@@ -75,6 +82,7 @@ export class Incoming {
   constructor(shared: Shared, snapshots: SnapshotReceiver, listener: IncomingListener) {
     this.#shared = shared;
     this.#snapshots = snapshots;
+    this.#etcd = new EtcdRequests(shared, snapshots);
     this.#rareLog = new RareLog(shared.clock);
     this.#listener = listener;
   }
@@ -99,7 +107,7 @@ export class Incoming {
         this.#remember(from, socket, socket);
         this.#listener.heardFrom(introduction);
         stream.agree();
-        const parts = { shared: this.#shared, rareLog: this.#rareLog, socket };
+        const parts = { shared: this.#shared, rareLog: this.#rareLog, connection: socket };
         reader = new MessageReader(parts, from, (messages) => listener.received(messages));
         if (stream.isTwoWay) this.#lend(from, fields[":path"], new Carrier(socket, stream));
       },
@@ -150,6 +158,24 @@ export class Incoming {
     return true;
   }
 
+  /** True if the request is one of etcd's peer protocol; it is then answered here. */
+  acceptEtcd(
+    request: IncomingMessage,
+    response: ServerResponse,
+    caller: Caller,
+    isMember: (id: bigint) => void,
+  ): boolean {
+    return this.#etcd.accept(request, response, {
+      introduced: (headers) => this.#introduced(headers, caller, checkEtcdRequest),
+      accepted: (introduction) => {
+        isMember(introduction.from);
+        this.#remember(introduction.from, response, request.socket);
+        this.#listener.heardFrom(introduction);
+      },
+      attached: (from, stream, to) => this.#listener.attached(from, stream, to),
+    });
+  }
+
   #snapshotRequested(stream: ServerHttp2Stream, path: string, from: bigint): void {
     if (path === FETCH_PATH) {
       if (!this.#listener.fetched(from, stream))
@@ -157,7 +183,7 @@ export class Incoming {
       return;
     }
     const answer = (status: number, text: string) => this.#answer(stream, status, text);
-    void this.#snapshots.receive(stream, from, answer);
+    void this.#snapshots.receive({ form: "quorate", stream }, from, answer);
   }
 
   /** Ends all connections of a member. */
@@ -169,11 +195,12 @@ export class Incoming {
   #introduced(
     headers: IncomingHttpHeaders,
     { peerAddress, certificate }: Caller,
+    check = checkRequest,
   ): Introduction | Refusal {
-    const { options, isRemoved, directory } = this.#shared;
-    const introduction = checkRequest(options, headers, isRemoved, (id) =>
-      directory.standingOf(id, fitsUrls(options, certificate)),
-    );
+    const { options, isRemoved, takesEtcd, directory } = this.#shared;
+    const fits = fitsUrls(options, certificate);
+    const standingOf = (id: bigint) => directory.standingOf(id, fits);
+    const introduction = check({ options, isRemoved, takesEtcd, standingOf }, headers);
     if ("reason" in introduction && introduction.reason !== "asking") {
       this.#logRefusal(headers, introduction, peerAddress);
       this.#shared.observer.refused(introduction.from, introduction.reason);
@@ -183,7 +210,7 @@ export class Incoming {
 
   #remember(
     id: bigint,
-    carrier: Socket | ServerHttp2Stream,
+    carrier: Socket | ServerHttp2Stream | ServerResponse,
     connection: { destroy(): void },
   ): void {
     const connections = this.#connections.get(id) ?? new Set();

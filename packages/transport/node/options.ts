@@ -4,6 +4,7 @@ import { type Door, type TlsOptions, type TlsSource, tlsSource } from "@quorate/
 import type { raftpb } from "@quorate/proto";
 import type { AskMembers, MemberDirectory } from "../src/member-directory.ts";
 import type { TransportListener } from "../src/transport.ts";
+import type { KeptConnections } from "./kept-connections.ts";
 
 /** An address to listen on: a host and port (0 takes a free one). */
 export interface PeerListenAddress {
@@ -72,6 +73,8 @@ export interface Http2TransportOptions {
   readonly mostRetryMs?: number | undefined;
   /** Longest body of a plain HTTP request; 1 MiB. */
   readonly maxHttpBodyBytes?: number | undefined;
+  /** Speaks etcd's peer protocol alone, as a member of etcd: for tests. */
+  readonly isEtcd?: boolean | undefined;
 }
 
 /** Why a peer was turned away; "asking": it is not known yet, and other members are being asked. */
@@ -128,6 +131,8 @@ export interface Http2TransportDependencies {
   readonly askMembers?: AskMembers | undefined;
   /** A peer says that this member was removed from the cluster. May be called often. */
   readonly selfRemoved?: (() => void) | undefined;
+  /** Whether members of etcd are spoken to; they are if this is undefined. */
+  readonly takesEtcd?: (() => boolean) | undefined;
 }
 
 type Filled<T> = { readonly [K in keyof T]-?: Exclude<T[K], undefined> };
@@ -170,6 +175,7 @@ export function resolveOptions(options: Http2TransportOptions): ResolvedOptions 
     leastRetryMs: options.leastRetryMs ?? 50,
     mostRetryMs: options.mostRetryMs ?? 1000,
     maxHttpBodyBytes: options.maxHttpBodyBytes ?? MIB,
+    isEtcd: options.isEtcd ?? false,
   };
   for (const [name, value] of Object.entries(resolved)) {
     if (typeof value === "number" && !(value > 0))
@@ -205,4 +211,7 @@ export interface Shared {
   readonly isRemoved: (id: bigint) => boolean;
   readonly directory: MemberDirectory;
   readonly selfRemoved: () => void;
+  readonly takesEtcd: () => boolean;
+  /** The connections of single messages to members of etcd. */
+  readonly etcdPosts: KeptConnections;
 }

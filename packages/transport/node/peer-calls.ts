@@ -2,19 +2,11 @@
  * Single requests to other members over their peer ports, beside the streams: HTTP/1.1 with
  * connections kept, under the same TLS and its checks.
  */
-import { request as requestTls, Agent as TlsAgent } from "node:https";
-import type { TLSSocket } from "node:tls";
-import {
-  clientTlsOptions,
-  Http1Agent,
-  refuseCertificate,
-  requestHttp1,
-  type TlsOptions,
-  type TlsSource,
-  tlsSource,
-} from "@quorate/host/node";
+import { type TlsOptions, type TlsSource, tlsSource } from "@quorate/host/node";
 import type { PeerAnswer } from "../src/peer-call.ts";
-import { DialError, parsePeerUrl } from "./dial.ts";
+import { DialError } from "./dial.ts";
+import { requestPeer } from "./http1-request.ts";
+import { KeptConnections } from "./kept-connections.ts";
 
 /** Connections to one peer at a time; more requests wait. */
 const MAX_CONNECTIONS = 8;
@@ -26,17 +18,7 @@ const MAX_ANSWER_BYTES = 100 * 1024 * 1024;
 export class PeerCalls {
   readonly #tls: TlsSource | undefined;
   readonly #localAddress: string | undefined;
-  readonly #plainAgent = new Http1Agent({
-    keepAlive: true,
-    maxSockets: MAX_CONNECTIONS,
-    timeout: IDLE_TIMEOUT_MS,
-  });
-  readonly #tlsAgent = new TlsAgent({
-    keepAlive: true,
-    maxCachedSessions: 0,
-    maxSockets: MAX_CONNECTIONS,
-    timeout: IDLE_TIMEOUT_MS,
-  });
+  readonly #kept = new KeptConnections(MAX_CONNECTIONS, IDLE_TIMEOUT_MS);
 
   /**
    * @param tls for https URLs
@@ -58,50 +40,21 @@ export class PeerCalls {
     body: Uint8Array | undefined,
     timeoutMs: number,
   ): Promise<PeerAnswer> => {
-    const target = parsePeerUrl(url);
-    if (target === undefined)
-      return Promise.reject(new DialError("Failed", `not a peer URL: ${url}`));
-    const { host, port, path: socketPath, secure } = target;
-    const tls = this.#tls?.current;
-    if (secure && tls === undefined)
-      return Promise.reject(new DialError("Failed", `call ${url}: no TLS options`));
-    const options = {
-      ...(socketPath === undefined
-        ? { host, port, localAddress: this.#localAddress }
-        : { host, socketPath }),
-      path,
-      method: body === undefined ? "GET" : "POST",
-      headers:
-        body === undefined
-          ? {}
-          : { "content-type": "application/protobuf", "content-length": body.length },
-      // It takes whole milliseconds only.
-      signal: AbortSignal.timeout(Math.ceil(timeoutMs)),
-    };
+    const headers =
+      body === undefined
+        ? {}
+        : { "content-type": "application/protobuf", "content-length": body.length };
+    // It takes whole milliseconds only.
+    const signal = AbortSignal.timeout(Math.ceil(timeoutMs));
+    const method = body === undefined ? "GET" : "POST";
     return new Promise((resolve, reject) => {
-      const request =
-        secure && tls !== undefined
-          ? requestTls({
-              ...options,
-              ...clientTlsOptions(tls, host, ["http/1.1"]),
-              agent: this.#tlsAgent,
-            })
-          : requestHttp1({ ...options, agent: this.#plainAgent });
+      const asker = {
+        tls: this.#tls?.current,
+        localAddress: this.#localAddress,
+        kept: this.#kept,
+      };
+      const request = requestPeer(asker, url, { method, path, headers, signal });
       request.on("error", reject);
-      if (secure && tls !== undefined) {
-        request.on("socket", (socket) => {
-          if (!socket.connecting) return;
-          socket.once("secureConnect", () => {
-            const refusal = refuseCertificate(
-              tls,
-              (socket as TLSSocket).getPeerX509Certificate(),
-              true,
-            );
-            if (refusal !== undefined)
-              request.destroy(new DialError("Refused", `call ${url}: ${refusal}`));
-          });
-        });
-      }
       request.on("response", (response) => {
         const chunks: Uint8Array[] = [];
         let sizeBytes = 0;
@@ -127,7 +80,6 @@ export class PeerCalls {
 
   /** Closes the connections; calls that are under way fail. */
   close(): void {
-    this.#plainAgent.destroy();
-    this.#tlsAgent.destroy();
+    this.#kept.close();
   }
 }

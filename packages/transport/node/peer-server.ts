@@ -7,7 +7,7 @@
  *     HTTP/2   -> a member's stream of messages -> Incoming
  *              -> Node's HTTP/2 -> Incoming (snapshots) | HttpHandler
  */
-import type { Server as HttpServer } from "node:http";
+import type { Server as HttpServer, IncomingMessage } from "node:http";
 import { performServerHandshake, type ServerHttp2Session } from "node:http2";
 import type { Socket } from "node:net";
 import type { TLSSocket, Server as TlsServer } from "node:tls";
@@ -45,6 +45,7 @@ import {
   type TlsSource,
 } from "@quorate/host/node";
 import { SESSION_OPTIONS, widenSession } from "./dial.ts";
+import { SNAPSHOT_PATH } from "./headers.ts";
 import type { Caller, Incoming } from "./incoming.ts";
 import { bindsCertificates, fitsUrls, refuseClientCertificate } from "./member-certificate.ts";
 import type { PeerListenAddress, Shared } from "./options.ts";
@@ -129,7 +130,8 @@ export class PeerServer {
     });
     const timeouts = {
       headersTimeout: HANDSHAKE_TIMEOUT_MS,
-      requestTimeout: HTTP1_REQUEST_TIMEOUT_MS,
+      // See #limitRequest.
+      requestTimeout: 0,
       connectionsCheckingInterval: HTTP1_CHECK_PERIOD_MS,
     };
     this.#httpServer = createHttp1Server(
@@ -138,10 +140,17 @@ export class PeerServer {
         const connection = this.#connectionOf(request.socket);
         connection?.request(1);
         response.on("close", () => connection?.request(-1));
-        this.#requested(connection);
-        if (request.socket.destroyed) return;
         const caller =
           this.#httpCallers.get(request.socket) ?? unknownCaller(addressOf(request.socket));
+        // A database file may take longer; its progress is watched.
+        if (request.url !== SNAPSHOT_PATH) this.#limitRequest(request);
+        const isMember = (id: bigint) => this.#isMember(connection, id);
+        if (this.#incoming.acceptEtcd(request, response, caller, isMember)) {
+          if (connection !== undefined && request.method === "GET") connection.isReader = true;
+          return;
+        }
+        this.#requested(connection);
+        if (request.socket.destroyed) return;
         void serveHttp1(this.#contextOf(caller), caller, request, response, false);
       },
     );
@@ -149,6 +158,16 @@ export class PeerServer {
     // It is given its sockets and never listens, but only this event starts the timer that holds
     // requests to their timeouts.
     this.#httpServer.emit("listening");
+  }
+
+  /** Ends a request that does not come to its end in time. */
+  #limitRequest(request: IncomingMessage): void {
+    const timer = this.#shared.clock.after(HTTP1_REQUEST_TIMEOUT_MS, () => {
+      if (request.complete) return;
+      request.socket.end("HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n");
+      request.destroy();
+    });
+    request.on("close", () => timer.cancel());
   }
 
   /** Opens all addresses, or none: rejects with Node's error if one cannot be opened. */
@@ -384,7 +403,7 @@ export class PeerServer {
 
   #sniff(socket: Socket, peer: HttpCaller): void {
     sniffProtocol(socket, this.#shared.clock, HANDSHAKE_TIMEOUT_MS, (isHttp2) => {
-      if (isHttp2) this.#serveHttp2(socket, peer);
+      if (isHttp2 && !this.#shared.options.isEtcd) this.#serveHttp2(socket, peer);
       else this.#serveHttp1(socket, peer);
     });
   }
@@ -459,6 +478,8 @@ class PeerConnection implements SlotConnection {
   certificate: string | undefined;
   /** It carries a member's stream: never idle, however little is said. */
   isMember = false;
+  /** A member of etcd reads a stream on it, and sends nothing. */
+  isReader = false;
   readonly #socket: Socket;
   readonly #clock: Clock;
   #requests = 0;
@@ -481,6 +502,7 @@ class PeerConnection implements SlotConnection {
 
   /** How many times in a row this was asked without a byte coming in between. */
   silentChecks(): number {
+    if (this.isReader) return 0;
     const bytes = this.#socket.bytesRead;
     this.#silentChecks = bytes === this.#seenBytes ? this.#silentChecks + 1 : 0;
     this.#seenBytes = bytes;

@@ -1,12 +1,17 @@
 /**
- * One other member as this one sees it: two channels to it, and at most one snapshot on its way.
+ * One other member as this one sees it: two channels to it, and at most one snapshot on its way. A
+ * member that answers in etcd's peer protocol has an EtcdPeer in their place, until it is one of
+ * Quorate.
  */
+import type { ServerResponse } from "node:http";
 import type { ServerHttp2Stream } from "node:http2";
 import { idToHex, raftpb } from "@quorate/proto";
+import type { EtcdStream } from "../src/etcd-frames.ts";
 import { type ChannelKind, channelKindOf } from "../src/frames.ts";
-import type { PeerStatus, SnapshotStream } from "../src/transport.ts";
+import type { OutgoingSnapshot, PeerStatus } from "../src/transport.ts";
 import { Channel, type ChannelListener } from "./channel.ts";
 import { DialError } from "./dial.ts";
+import { EtcdPeer, type EtcdPeerListener } from "./etcd-peer.ts";
 import type { Shared } from "./options.ts";
 import { SnapshotFetch } from "./snapshot-fetch.ts";
 import type { SnapshotReceiver } from "./snapshot-receiver.ts";
@@ -17,10 +22,12 @@ function isBulk(message: raftpb.Message): boolean {
   return channelKindOf(message) === "bulk";
 }
 
-export class Peer implements ChannelListener {
+export class Peer implements ChannelListener, EtcdPeerListener {
   readonly id: bigint;
   readonly #shared: Shared;
-  readonly #channels: Record<ChannelKind, Channel>;
+  /** Closed while `#etcd` is there. */
+  #channels: Record<ChannelKind, Channel>;
+  #etcd: EtcdPeer | undefined;
   #urls: readonly string[];
   /**
    * Where it says that it is, if it is not to be expected there: it has moved, and this member has
@@ -41,10 +48,61 @@ export class Peer implements ChannelListener {
     this.#shared = shared;
     this.#receiver = receiver;
     this.#urls = urls;
-    this.#channels = {
-      urgent: new Channel(shared, id, urls, "urgent", this),
-      bulk: new Channel(shared, id, urls, "bulk", this),
-    };
+    this.#channels = this.#newChannels();
+    if (!shared.options.isEtcd) return;
+    this.#closeChannels();
+    this.#etcd = new EtcdPeer(shared, id, urls, this);
+  }
+
+  #newChannels(): Record<ChannelKind, Channel> {
+    const make = (kind: ChannelKind) =>
+      new Channel(this.#shared, this.id, this.#dialled, kind, this);
+    return { urgent: make("urgent"), bulk: make("bulk") };
+  }
+
+  #closeChannels(): void {
+    this.#channels.urgent.close();
+    this.#channels.bulk.close();
+  }
+
+  /** Where it is dialled. */
+  get #dialled(): readonly string[] {
+    return [...this.#urls, ...this.#saidUrls];
+  }
+
+  /** The peer reads a stream of etcd's protocol, whose head is sent. */
+  attach(stream: EtcdStream, response: ServerResponse): void {
+    this.speaksEtcd();
+    this.#etcd?.attach(stream, response);
+  }
+
+  speaksEtcd(): boolean {
+    if (this.#closed || this.#etcd !== undefined) return true;
+    if (!this.#shared.takesEtcd()) return false;
+    this.#changed("etcd");
+    this.#closeChannels();
+    this.#etcd = new EtcdPeer(this.#shared, this.id, this.#dialled, this);
+    this.#etcd.wake();
+    return true;
+  }
+
+  speaksQuorate(): void {
+    if (this.#closed || this.#etcd === undefined) return;
+    this.#changed("quorate");
+    this.#etcd.close();
+    this.#etcd = undefined;
+    this.#channels = this.#newChannels();
+    this.wake();
+  }
+
+  /** What is on its way in the other protocol is lost. */
+  #changed(protocol: "etcd" | "quorate"): void {
+    this.#shared.logger.info("the remote peer speaks another protocol", {
+      "remote-peer-id": idToHex(this.id),
+      protocol,
+    });
+    if (this.#activeSinceMs !== undefined) this.lost("urgent");
+    this.dropping();
   }
 
   /**
@@ -52,6 +110,7 @@ export class Peer implements ChannelListener {
    * dialled.
    */
   lend(kind: ChannelKind, carrier: Carrier): void {
+    this.speaksQuorate();
     this.#channels[kind].lend(carrier);
   }
 
@@ -60,6 +119,7 @@ export class Peer implements ChannelListener {
    * is made now.
    */
   wake(): void {
+    this.#etcd?.wake();
     this.#channels.urgent.wake();
     this.#channels.bulk.wake();
   }
@@ -78,13 +138,18 @@ export class Peer implements ChannelListener {
       return;
     }
     this.#saidUrls = said;
-    const all = [...this.#urls, ...said];
+    const all = this.#dialled;
+    this.#etcd?.update(all);
     this.#channels.urgent.mayDial(all);
     this.#channels.bulk.mayDial(all);
   }
 
   /** Sends messages for this peer: one write for each channel that they need. */
   send(messages: readonly raftpb.Message[]): void {
+    if (this.#etcd !== undefined) {
+      this.#etcd.send(messages);
+      return;
+    }
     const bulk = messages.filter(isBulk);
     if (bulk.length < messages.length) {
       const urgent = bulk.length === 0 ? messages : messages.filter((message) => !isBulk(message));
@@ -97,9 +162,9 @@ export class Peer implements ChannelListener {
    * Starts to send; false if one is on its way already. `ended` is called with the outcome, also
    * after the peer is closed.
    */
-  sendSnapshot(snapshot: SnapshotStream, ended: (taken: boolean) => void): boolean {
+  sendSnapshot(snapshot: OutgoingSnapshot, ended: (taken: boolean) => void): boolean {
     if (this.#snapshot !== undefined) return false;
-    const to = { id: this.id, urls: [...this.#urls, ...this.#saidUrls] };
+    const to = { id: this.id, urls: this.#dialled, isEtcd: this.#etcd !== undefined };
     const sender = new SnapshotSender(this.#shared, to, snapshot, (message) =>
       this.#offer(message),
     );
@@ -144,7 +209,8 @@ export class Peer implements ChannelListener {
   update(urls: readonly string[]): void {
     this.#urls = urls;
     this.#saidUrls = this.#saidUrls.filter((url) => !urls.includes(url));
-    const all = [...urls, ...this.#saidUrls];
+    const all = this.#dialled;
+    this.#etcd?.update(all);
     this.#channels.urgent.update(all);
     this.#channels.bulk.update(all);
   }
@@ -160,14 +226,14 @@ export class Peer implements ChannelListener {
 
   /** Messages and bytes that wait on each channel. */
   queued(kind: ChannelKind): { readonly messages: number; readonly bytes: number } {
-    return this.#channels[kind].queued;
+    return this.#etcd?.queued ?? this.#channels[kind].queued;
   }
 
   /** Ends everything with this peer; no listener is called after this. */
   close(): void {
     this.#closed = true;
-    this.#channels.urgent.close();
-    this.#channels.bulk.close();
+    this.#etcd?.close();
+    this.#closeChannels();
     this.#snapshot?.stop();
     this.#fetching?.stop();
     if (this.#activeSinceMs !== undefined) this.#shared.observer.active(this.id, false);
@@ -195,6 +261,22 @@ export class Peer implements ChannelListener {
     if (kind !== "urgent") return;
     this.#roundTripMs = ms;
     this.#shared.observer.roundTrip(this.id, ms);
+  }
+
+  etcdOpened(): void {
+    this.opened("urgent");
+  }
+
+  etcdLost(): void {
+    if (!this.#closed) this.lost("urgent");
+  }
+
+  etcdRoundTrip(ms: number): void {
+    this.roundTrip("urgent", ms);
+  }
+
+  etcdReceived(messages: readonly raftpb.Message[]): void {
+    if (!this.#closed) this.#shared.listener.received(messages);
   }
 
   received(messages: readonly raftpb.Message[], url: string): void {

@@ -1,4 +1,5 @@
 /** A request to a peer up to the point where the peer has agreed to it, or not. */
+import type { ClientRequest, IncomingMessage } from "node:http";
 import type { ClientHttp2Session, ClientHttp2Stream, IncomingHttpHeaders } from "node:http2";
 import { idToHex } from "@quorate/proto";
 import { DialError } from "./dial.ts";
@@ -65,6 +66,30 @@ export function answerTo(stream: ClientHttp2Stream, readsBody = true): Promise<A
     stream.on("end", complete);
     stream.on("close", complete);
   });
+}
+
+/**
+ * The answer to a request over HTTP/1.1, whose body is the caller's to write. Rejects with Node's
+ * error, or what the request is destroyed with.
+ */
+export function answerToHttp1(request: ClientRequest): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    request.on("error", reject);
+    request.on("response", (response) => {
+      const { statusCode: status = 0, headers } = response;
+      textOf(response).then((text) => resolve({ status, headers, text }), reject);
+    });
+  });
+}
+
+/** The beginning of an answer's body, as a text. */
+export async function textOf(response: IncomingMessage): Promise<string> {
+  let text = "";
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    text += chunk.toString("utf8", 0, MAX_ERROR_BYTES - text.length);
+    if (text.length >= MAX_ERROR_BYTES) break;
+  }
+  return text.trimEnd();
 }
 
 /** Why a peer said no, as an error. */

@@ -79,7 +79,7 @@ export class SnapshotFetch {
     const late = clock.after(options.dialTimeoutMs, () => session.destroy());
     const answer = await answerTo(stream, false).finally(() => late.cancel());
     if (answer.status >= 300) throw refusedBy(this.#shared, answer);
-    await this.#receiver.receive(stream, this.#from, (status, text) =>
+    await this.#receiver.receive({ form: "quorate", stream }, this.#from, (status, text) =>
       stream.end(`${status} ${text}`),
     );
   }

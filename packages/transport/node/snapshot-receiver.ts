@@ -1,6 +1,8 @@
 /** Receives snapshots of other members, whichever side dialled the connection. */
+import type { IncomingMessage } from "node:http";
 import type { Http2Stream } from "node:http2";
 import { idToHex, raftpb } from "@quorate/proto";
+import { SnapshotBodyReader } from "../src/etcd-frames.ts";
 import { decodeMessage, FrameError, FrameReader } from "../src/frames.ts";
 import type { Shared } from "./options.ts";
 
@@ -10,11 +12,26 @@ import type { Shared } from "./options.ts";
  */
 const MIN_SNAPSHOT_PROGRESS_BYTES = 64 * 1024;
 
+/** What brings a snapshot: frames, or a body of etcd's peer protocol. */
+export type SnapshotSource =
+  | { readonly form: "quorate"; readonly stream: Http2Stream }
+  | { readonly form: "etcd"; readonly stream: IncomingMessage };
+
+/** The chunks of a source's stream; ending early leaves the stream as it is. */
+function chunksOf({ stream }: SnapshotSource): AsyncIterable<Uint8Array> {
+  return stream.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>;
+}
+
+function endStream(source: SnapshotSource | undefined): void {
+  if (source?.form === "quorate") source.stream.close();
+  else source?.stream.destroy();
+}
+
 export class SnapshotReceiver {
   readonly #shared: Shared;
   #snapshots = 0;
   /** The snapshot that comes from a member. */
-  readonly #receiving = new Map<bigint, Http2Stream>();
+  readonly #receiving = new Map<bigint, SnapshotSource>();
 
   constructor(shared: Shared) {
     this.#shared = shared;
@@ -22,30 +39,30 @@ export class SnapshotReceiver {
 
   /**
    * Hands a snapshot to the member as it comes.
-   * @param stream brings the frames
    * @param answer called once: status 204 if the snapshot was taken over, otherwise with the reason
    */
   async receive(
-    stream: Http2Stream,
+    source: SnapshotSource,
     from: bigint,
     answer: (status: number, text: string) => void,
   ): Promise<void> {
+    const { stream } = source;
     const { clock, listener, logger, observer, options } = this.#shared;
     // A member sends one at a time: an older one was given up by its sender, and may not have ended
     // here yet.
-    this.#receiving.get(from)?.close();
+    endStream(this.#receiving.get(from));
     if (this.#snapshots >= options.maxSnapshots) {
       answer(503, "too many snapshots are being received");
       return;
     }
     this.#snapshots++;
-    this.#receiving.set(from, stream);
+    this.#receiving.set(from, source);
     const startedMs = clock.monotonicMs();
     let sizeBytes = 0;
     let fields: Record<string, string | number> = this.#fields(from);
     observer.snapshotReceiveStarted(from);
     let taken = false;
-    const frames = this.#frames(stream, (bytes) => {
+    const frames = this.#parts(source, (bytes) => {
       sizeBytes += bytes;
       observer.received(from, bytes);
     });
@@ -62,7 +79,7 @@ export class SnapshotReceiver {
       }
       fields = { ...fields, "incoming-snapshot-index": message.snapshot?.metadata.index ?? 0 };
       logger.info("receiving database snapshot", fields);
-      await listener.snapshotReceived({ message, body: frames });
+      await listener.snapshotReceived({ message, body: frames, form: source.form });
       taken = true;
       const took = `${Math.round(clock.monotonicMs() - startedMs)}ms`;
       logger.info("received and saved database snapshot", {
@@ -84,20 +101,24 @@ export class SnapshotReceiver {
     await frames.return();
     stream.resume();
     this.#snapshots--;
-    if (this.#receiving.get(from) === stream) this.#receiving.delete(from);
+    if (this.#receiving.get(from) === source) this.#receiving.delete(from);
     observer.snapshotReceiveEnded(from, taken, clock.monotonicMs() - startedMs, sizeBytes);
   }
 
   /**
-   * The frames of a snapshot up to its end; throws FrameError when it breaks off. As fast as they
-   * are taken, no faster.
+   * The message of a snapshot, and then the parts of its body up to the end; throws FrameError when
+   * it breaks off. As fast as they are taken, no faster.
    */
-  async *#frames(
-    stream: Http2Stream,
+  async *#parts(
+    source: SnapshotSource,
     received: (bytes: number) => void,
   ): AsyncGenerator<Uint8Array, void, void> {
+    const { stream } = source;
     const { clock, options } = this.#shared;
-    const reader = new FrameReader(options.maxMessageBytes);
+    const reader =
+      source.form === "etcd"
+        ? new SnapshotBodyReader(options.maxMessageBytes)
+        : new FrameReader(options.maxMessageBytes);
     const stallMs = options.snapshotStallTimeoutMs;
     const stalled = () => stream.destroy(new Error(`no progress for ${stallMs} ms`));
     let timer = clock.after(stallMs, stalled);
@@ -109,14 +130,12 @@ export class SnapshotReceiver {
       timer = clock.after(Math.max(0, untilMs - clock.monotonicMs()), stalled);
     };
     try {
-      for await (const chunk of stream.iterator({
-        destroyOnReturn: false,
-      }) as AsyncIterable<Uint8Array>) {
+      for await (const chunk of chunksOf(source)) {
         received(chunk.length);
         progressBytes += chunk.length;
         reader.push(chunk);
         for (let frame = reader.take(); frame !== undefined; frame = reader.take()) {
-          if (frame.length === 0) return;
+          if (frame.length === 0 && source.form === "quorate") return;
           // What this member needs for itself is no fault of the sender's.
           const sinceMs = clock.monotonicMs();
           timer.cancel();
@@ -135,6 +154,8 @@ export class SnapshotReceiver {
     } finally {
       timer.cancel();
     }
+    // A body that was cut has thrown; what a database file lacks is seen in the file.
+    if (reader instanceof SnapshotBodyReader && reader.hasMessage) return;
     throw new FrameError("snapshot broke off");
   }
 

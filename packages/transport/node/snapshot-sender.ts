@@ -2,14 +2,16 @@
  * Sends one snapshot on its own connection: its message, the state in chunks, the mark of the end.
  * The answer says what became of it.
  */
-import type { Http2Stream, ServerHttp2Stream } from "node:http2";
+import type { ServerHttp2Stream } from "node:http2";
 import { alloc, idToHex, raftpb, writeU32BE } from "@quorate/proto";
+import { encodeWithLength } from "../src/etcd-frames.ts";
 import { END_FRAME, FrameBatch, PREFIX_BYTES } from "../src/frames.ts";
-import type { SnapshotStream } from "../src/transport.ts";
+import type { OutgoingSnapshot, SnapshotStream } from "../src/transport.ts";
 import { type Dial, DialError, dial, type Link, watchedSession, watchLink } from "./dial.ts";
-import { SNAPSHOT_PATH } from "./headers.ts";
+import { etcdRequestHeaders, SNAPSHOT_PATH } from "./headers.ts";
+import { requestPeer } from "./http1-request.ts";
 import type { Shared } from "./options.ts";
-import { type Answer, answerTo, openStream, refusedBy } from "./request.ts";
+import { type Answer, answerTo, answerToHttp1, openStream, refusedBy } from "./request.ts";
 import { agreeToSend } from "./snapshot-fetch.ts";
 
 /** A log line reports the progress this often. */
@@ -18,9 +20,23 @@ const PROGRESS_LOG_PERIOD_MS = 10_000;
 /** Longer chunks are sent in parts. */
 const MAX_CHUNK_BYTES = 1024 * 1024;
 
+/** What a snapshot is written to: a stream of HTTP/2, or the body of a request. */
+interface Sink {
+  readonly destroyed: boolean;
+  readonly closed?: boolean;
+  write(bytes: Uint8Array): boolean;
+  end(bytes?: Uint8Array): void;
+  cork(): void;
+  uncork(): void;
+  once(event: "drain" | "close", listener: () => void): unknown;
+  off(event: "drain" | "close", listener: () => void): unknown;
+}
+
 /** An open stream to the receiver. */
 interface Way {
-  readonly stream: Http2Stream;
+  readonly stream: Sink;
+  /** What goes there, in the form that the receiver reads. */
+  readonly snapshot: SnapshotStream;
   /** What the receiver says of the snapshot. */
   readonly answered: Promise<Answer>;
   /** Ends the stream, and a connection that was dialled for it. */
@@ -31,7 +47,8 @@ export class SnapshotSender {
   readonly #shared: Shared;
   readonly #id: bigint;
   readonly #urls: readonly string[];
-  readonly #snapshot: SnapshotStream;
+  readonly #snapshot: OutgoingSnapshot;
+  readonly #isEtcd: boolean;
   readonly #offer: (message: raftpb.Message) => Promise<ServerHttp2Stream>;
   #dial: Dial<Link> | undefined;
   #stop: (() => void) | undefined;
@@ -40,19 +57,21 @@ export class SnapshotSender {
   #sentBytes = 0;
 
   /**
+   * @param to the receiver; `isEtcd`: it speaks etcd's peer protocol
    * @param offer announces the snapshot to a peer that cannot be dialled; resolves with the peer's
    *   request for it, rejects with DialError if the peer does not come
    */
   constructor(
     shared: Shared,
-    { id, urls }: { readonly id: bigint; readonly urls: readonly string[] },
-    snapshot: SnapshotStream,
+    to: { readonly id: bigint; readonly urls: readonly string[]; readonly isEtcd: boolean },
+    snapshot: OutgoingSnapshot,
     offer: (message: raftpb.Message) => Promise<ServerHttp2Stream>,
   ) {
     this.#shared = shared;
     this.#offer = offer;
-    this.#id = id;
-    this.#urls = urls;
+    this.#id = to.id;
+    this.#urls = to.urls;
+    this.#isEtcd = to.isEtcd;
     this.#snapshot = snapshot;
   }
 
@@ -103,9 +122,11 @@ export class SnapshotSender {
   }
 
   async #send(): Promise<void> {
-    const body = this.#snapshot.body[Symbol.asyncIterator]();
+    let body = this.#snapshot.body[Symbol.asyncIterator]();
     try {
-      const { stream, answered, end } = await this.#open();
+      const way = await this.#open();
+      const { answered, end } = way;
+      body = way.snapshot.body[Symbol.asyncIterator]();
       this.#stop = end;
       if (this.#stopped) end();
       try {
@@ -114,7 +135,7 @@ export class SnapshotSender {
           this.#answered = true;
         });
         settled.catch(() => {});
-        await this.#write(stream, body);
+        await this.#write(way, body);
         const answer = await this.#withTimeout(
           settled,
           this.#shared.options.snapshotInstallTimeoutMs,
@@ -133,18 +154,42 @@ export class SnapshotSender {
    * A stream to the peer: dialled, or else one that the peer dials when it is offered the snapshot.
    */
   async #open(): Promise<Way> {
+    const snapshot = this.#snapshot;
+    if (this.#isEtcd) return this.#openEtcd();
     try {
       const link = await this.#connect();
       watchLink(this.#shared, watchedSession(link), () => {});
       const stream = openStream(this.#shared, link.session, this.#id, SNAPSHOT_PATH);
-      return { stream, answered: answerTo(stream), end: () => link.session.destroy() };
+      return { stream, snapshot, answered: answerTo(stream), end: () => link.session.destroy() };
     } catch (error) {
       if (this.#stopped || !(error instanceof DialError)) throw error;
       const stream = await this.#offer(this.#snapshot.message).catch(() => {
         throw error;
       });
-      return { stream, answered: agreeToSend(this.#shared, stream), end: () => stream.close() };
+      const answered = agreeToSend(this.#shared, stream);
+      return { stream, snapshot, answered, end: () => stream.close() };
     }
+  }
+
+  /** A request to a member of etcd, by the first URL: Raft begins again where it is no good. */
+  async #openEtcd(): Promise<Way> {
+    const { options } = this.#shared;
+    const snapshot = await this.#snapshot.forEtcd?.();
+    if (snapshot === undefined) throw new DialError("Failed", "there is no file for etcd");
+    const asker = {
+      tls: options.tls?.current,
+      localAddress: options.localAddress,
+      kept: undefined,
+    };
+    const stream = requestPeer(asker, this.#urls[0] ?? "", {
+      method: "POST",
+      path: SNAPSHOT_PATH,
+      headers: {
+        ...etcdRequestHeaders(options, undefined),
+        "content-type": "application/octet-stream",
+      },
+    });
+    return { stream, snapshot, answered: answerToHttp1(stream), end: () => stream.destroy() };
   }
 
   /** A link by the first URL that works. */
@@ -163,23 +208,30 @@ export class SnapshotSender {
     throw failure;
   }
 
-  async #write(stream: Http2Stream, body: AsyncIterator<Uint8Array>): Promise<void> {
-    const batch = new FrameBatch();
-    batch.add(raftpb.Message.encode(this.#snapshot.message));
-    for (const piece of batch.take()) await this.#writePiece(stream, piece);
+  async #write({ stream, snapshot }: Way, body: AsyncIterator<Uint8Array>): Promise<void> {
+    const isFramed = snapshot.form !== "etcd";
+    if (isFramed) {
+      const batch = new FrameBatch();
+      batch.add(raftpb.Message.encode(snapshot.message));
+      for (const piece of batch.take()) await this.#writePiece(stream, piece);
+    } else await this.#writePiece(stream, encodeWithLength(snapshot.message));
     for (
       let chunk = await body.next();
       chunk.done !== true && !this.#answered;
       chunk = await body.next()
     ) {
       for (let at = 0; at < chunk.value.length && !this.#answered; at += MAX_CHUNK_BYTES) {
-        await this.#writeChunk(stream, chunk.value.subarray(at, at + MAX_CHUNK_BYTES));
+        const part = chunk.value.subarray(at, at + MAX_CHUNK_BYTES);
+        if (isFramed) await this.#writeChunk(stream, part);
+        else await this.#writePiece(stream, part);
       }
     }
-    if (!this.#answered) stream.end(END_FRAME);
+    if (this.#answered) return;
+    if (isFramed) stream.end(END_FRAME);
+    else stream.end();
   }
 
-  async #writeChunk(stream: Http2Stream, chunk: Uint8Array): Promise<void> {
+  async #writeChunk(stream: Sink, chunk: Uint8Array): Promise<void> {
     const prefix = alloc(PREFIX_BYTES);
     writeU32BE(prefix, chunk.length, 0);
     stream.cork();
@@ -193,8 +245,8 @@ export class SnapshotSender {
    * Writes, and waits until the stream has drained. Rejects when it makes no progress; of one
    * that is closed, the answer says why.
    */
-  async #writePiece(stream: Http2Stream, piece: Uint8Array): Promise<void> {
-    if (stream.destroyed || stream.closed) return;
+  async #writePiece(stream: Sink, piece: Uint8Array): Promise<void> {
+    if (stream.destroyed || stream.closed === true) return;
     this.#sentBytes += piece.length;
     this.#shared.observer.sent(this.#id, piece.length);
     if (stream.write(piece)) return;

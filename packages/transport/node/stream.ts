@@ -8,6 +8,7 @@ import type { Socket } from "node:net";
 import type { Clock } from "@quorate/host";
 import { sniff } from "@quorate/host/node";
 import { fromUtf8, idToHex, type raftpb, toUtf8 } from "@quorate/proto";
+import type { MessageDecoder, TakeMessage } from "../src/etcd-frames.ts";
 import {
   type FrameBatch,
   FrameError,
@@ -16,7 +17,14 @@ import {
   takeMessages,
 } from "../src/frames.ts";
 import type { RareLog } from "../src/rare-log.ts";
-import { type Fields, FRAME_HEAD_BYTES, openingOf, PREFACE, Tunnel } from "../src/tunnel.ts";
+import {
+  type Fields,
+  ForeignHeadError,
+  FRAME_HEAD_BYTES,
+  openingOf,
+  PREFACE,
+  Tunnel,
+} from "../src/tunnel.ts";
 import { DialError } from "./dial.ts";
 import { answerHeaders, requestHeaders, STREAM_PATH } from "./headers.ts";
 import type { ResolvedOptions, Shared } from "./options.ts";
@@ -81,7 +89,10 @@ export function requestStream(shared: Shared, request: StreamRequest): Promise<O
         socket.destroy();
       },
     });
-    receive(socket, tunnel, (error) => reject(new DialError("Failed", error.message)));
+    receive(socket, tunnel, (error) => {
+      const code = error instanceof ForeignHeadError ? "Etcd" : "Failed";
+      reject(new DialError(code, error.message));
+    });
     socket.on("close", () => {
       settle();
       reject(new DialError("Failed", "connection closed before the peer answered"));
@@ -287,47 +298,67 @@ export class Carrier {
   }
 }
 
+/** The frames of Quorate's own streams. */
+class FrameDecoder implements MessageDecoder {
+  readonly #frames: FrameReader;
+
+  constructor(maxMessageBytes: number) {
+    this.#frames = new FrameReader(maxMessageBytes);
+  }
+
+  take(chunk: Uint8Array, taken: TakeMessage): void {
+    takeMessages(this.#frames, chunk, (message, frame) =>
+      taken(message, PREFIX_BYTES + frame.length),
+    );
+  }
+}
+
+interface MessageReaderParts {
+  readonly shared: Shared;
+  readonly rareLog: RareLog;
+  readonly connection: { destroy(): void };
+  /** Of Quorate's own streams if undefined. */
+  readonly decoder?: MessageDecoder | undefined;
+}
+
 /** Reads the messages that a member sends on a stream, whichever side dialled it. */
 export class MessageReader {
-  readonly #shared: Shared;
-  readonly #rareLog: RareLog;
-  readonly #socket: Socket;
+  readonly #parts: MessageReaderParts;
   readonly #from: bigint;
   readonly #received: (messages: raftpb.Message[]) => void;
-  readonly #frames: FrameReader;
+  readonly #decoder: MessageDecoder;
 
   /**
    * @param from the member at the other end: messages of another one are dropped
    * @param received called with the messages that one chunk completes, in order
    */
   constructor(
-    { shared, rareLog, socket }: { shared: Shared; rareLog: RareLog; socket: Socket },
+    parts: MessageReaderParts,
     from: bigint,
     received: (messages: raftpb.Message[]) => void,
   ) {
-    this.#shared = shared;
-    this.#rareLog = rareLog;
-    this.#socket = socket;
+    this.#parts = parts;
     this.#from = from;
     this.#received = received;
-    this.#frames = new FrameReader(shared.options.maxMessageBytes);
+    this.#decoder = parts.decoder ?? new FrameDecoder(parts.shared.options.maxMessageBytes);
   }
 
   /** Takes the next bytes. Bytes that are no messages end the connection. */
   take(chunk: Uint8Array): void {
-    const { observer, options } = this.#shared;
+    const { shared, rareLog, connection } = this.#parts;
+    const { observer, options } = shared;
     const messages: raftpb.Message[] = [];
     let messageBytes = 0;
     try {
-      takeMessages(this.#frames, chunk, (message, frame) => {
-        messageBytes += PREFIX_BYTES + frame.length;
+      this.#decoder.take(chunk, (message, sizeBytes) => {
+        messageBytes += sizeBytes;
         if (message.from === this.#from && message.to === options.selfId) messages.push(message);
         else this.#misdirected(message);
       });
     } catch (error) {
       if (!(error instanceof FrameError)) throw error;
-      logDamage(this.#shared, this.#rareLog, this.#from, error);
-      this.#socket.destroy();
+      logDamage(shared, rareLog, this.#from, error);
+      connection.destroy();
     }
     if (messageBytes > 0) observer.received(this.#from, messageBytes);
     // What came whole before the failure is good.
@@ -335,10 +366,11 @@ export class MessageReader {
   }
 
   #misdirected(message: raftpb.Message): void {
-    this.#shared.observer.receiveFailed(this.#from);
-    if (!this.#rareLog.allows(`${this.#from} misdirected`)) return;
-    this.#shared.logger.warn("ignored Raft message with a wrong address", {
-      ...fieldsOf(this.#shared, this.#from),
+    const { shared, rareLog } = this.#parts;
+    shared.observer.receiveFailed(this.#from);
+    if (!rareLog.allows(`${this.#from} misdirected`)) return;
+    shared.logger.warn("ignored Raft message with a wrong address", {
+      ...fieldsOf(shared, this.#from),
       "message-from": idToHex(message.from),
       "message-to": idToHex(message.to),
     });

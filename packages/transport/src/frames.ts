@@ -15,12 +15,13 @@ import {
   Reader,
   raftpb,
   readU32BE,
+  readU64BE,
   WireError,
   writeU32BE,
 } from "@quorate/proto";
 
 /** Bytes before each frame's content. */
-export const PREFIX_BYTES = 4;
+export const PREFIX_BYTES = 4 as const;
 /**
  * Messages of up to this size are gathered in one buffer; longer ones are sent from where they are.
  */
@@ -96,13 +97,18 @@ export class FrameBatch {
  */
 export class FrameReader {
   readonly #maxFrameBytes: number;
+  readonly #prefixBytes: 4 | 8;
   readonly #chunks = new ChunkQueue();
   /** Content bytes of the frame that is awaited; undefined while its length is. */
   #awaitedBytes: number | undefined;
 
-  /** @param maxFrameBytes the longest content that is taken. */
-  constructor(maxFrameBytes: number) {
+  /**
+   * @param maxFrameBytes the longest content that is taken
+   * @param prefixBytes of the length before each frame
+   */
+  constructor(maxFrameBytes: number, prefixBytes: 4 | 8 = PREFIX_BYTES) {
     this.#maxFrameBytes = maxFrameBytes;
+    this.#prefixBytes = prefixBytes;
   }
 
   /** Bytes that `take` has not returned yet. */
@@ -120,8 +126,8 @@ export class FrameReader {
    */
   take(): Uint8Array | undefined {
     if (this.#awaitedBytes === undefined) {
-      if (this.#chunks.sizeBytes < PREFIX_BYTES) return undefined;
-      const length = readU32BE(this.#chunks.take(PREFIX_BYTES), 0);
+      if (this.#chunks.sizeBytes < this.#prefixBytes) return undefined;
+      const length = this.#length(this.#chunks.take(this.#prefixBytes));
       if (length > this.#maxFrameBytes)
         throw new FrameError(`frame of ${length} bytes is longer than ${this.#maxFrameBytes}`);
       this.#awaitedBytes = length;
@@ -130,6 +136,20 @@ export class FrameReader {
     const content = this.#chunks.take(this.#awaitedBytes);
     this.#awaitedBytes = undefined;
     return content;
+  }
+
+  /** All that `take` has not returned, for what follows the last frame. */
+  takeRest(): Uint8Array {
+    return this.#chunks.take(this.#chunks.sizeBytes);
+  }
+
+  #length(prefix: Uint8Array): number {
+    if (this.#prefixBytes === PREFIX_BYTES) return readU32BE(prefix, 0);
+    try {
+      return readU64BE(prefix);
+    } catch (error) {
+      throw new FrameError((error as Error).message);
+    }
   }
 }
 

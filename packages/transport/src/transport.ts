@@ -8,10 +8,27 @@
  */
 import type { raftpb } from "@quorate/proto";
 
+/**
+ * How a state stands in bytes: "quorate" as the records of a store, "etcd" as a database file of
+ * etcd.
+ */
+export type SnapshotForm = "quorate" | "etcd";
+
 /** A snapshot on its way: the raft message that announces it, and the state's bytes in order. */
 export interface SnapshotStream {
   readonly message: raftpb.Message;
   readonly body: AsyncIterable<Uint8Array>;
+  /** "quorate" if undefined. */
+  readonly form?: SnapshotForm | undefined;
+}
+
+/** A snapshot to be sent. */
+export interface OutgoingSnapshot extends SnapshotStream {
+  /**
+   * The same state for a member of etcd, in the form "etcd"; `body` is not read then. Undefined
+   * where there is none: such a member is sent nothing.
+   */
+  readonly forEtcd?: (() => Promise<SnapshotStream>) | undefined;
 }
 
 /** What a transport hands to its member. None of these may throw. */
@@ -52,7 +69,7 @@ export interface Transport {
    * Streams a snapshot on a connection of its own, so that it never delays other messages. Ends in
    * `snapshotSent`, also where the peer is removed meanwhile.
    */
-  sendSnapshot(stream: SnapshotStream): void;
+  sendSnapshot(snapshot: OutgoingSnapshot): void;
   addPeer(id: bigint, urls: readonly string[]): void;
   updatePeer(id: bigint, urls: readonly string[]): void;
   /** Drops the link, its queue and its snapshots. */

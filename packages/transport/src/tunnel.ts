@@ -40,6 +40,19 @@ const {
 } = http2;
 
 const STREAM = 1;
+/** How an answer in HTTP/1.1 begins: as a frame it would be longer than any. */
+const HTTP1: Uint8Array = fromLatin1("HTTP/1.");
+
+/**
+ * The other side speaks HTTP/1.1, or compresses its heads as gRPC does: no member of Quorate, but
+ * members of etcd.
+ */
+export class ForeignHeadError extends FrameError {
+  constructor() {
+    super("the other side speaks as members of etcd do");
+  }
+}
+
 /** So much is received before the sender's windows are opened again. */
 const WINDOW_REFILL_BYTES = 1 << 30;
 
@@ -184,6 +197,7 @@ export class Tunnel {
   }
 
   #begin(): void {
+    if (equals(this.#head.subarray(0, HTTP1.length), HTTP1)) throw new ForeignHeadError();
     const word = readU32BE(this.#head, 0);
     this.#awaitedBytes = word >>> 8;
     this.#type = word & 0xff;
@@ -289,9 +303,9 @@ export class Tunnel {
       (this.#flags & Flag.EndHeaders) === 0 ||
       (this.#flags & other) !== 0
     )
-      throw new FrameError("HTTP/2 head that no member writes");
+      throw new ForeignHeadError();
     const fields = decodePlainFields(payload);
-    if (fields === undefined) throw new FrameError("HTTP/2 head that no member writes");
+    if (fields === undefined) throw new ForeignHeadError();
     this.#events.head(fields);
   }
 }

@@ -120,7 +120,11 @@ function receiving() {
     const stream = new FakeStream();
     stream.on("error", () => {});
     const answers: [status: number, text: string][] = [];
-    const done = receiver.receive(stream.asServerStream, from, (...answer) => answers.push(answer));
+    const done = receiver.receive(
+      { form: "quorate", stream: stream.asServerStream },
+      from,
+      (...answer) => answers.push(answer),
+    );
     if (message.length > 0) stream.push(framed(message));
     return { stream, answers, done };
   };
@@ -289,7 +293,7 @@ function sending(body: AsyncIterable<Uint8Array> = chunksOf(), stream = new Fake
   const offered: raftpb.Message[] = [];
   const sender = new SnapshotSender(
     world.shared,
-    { id: 2n, urls: [] },
+    { id: 2n, urls: [], isEtcd: false },
     { message: snapshotMessage(1n, 2n), body },
     async (message) => {
       offered.push(message);
@@ -448,7 +452,7 @@ test("a snapshot that is stopped while its receiver is awaited ends when it come
   const comes = Promise.withResolvers<ServerHttp2Stream>();
   const sender = new SnapshotSender(
     shared,
-    { id: 2n, urls: [] },
+    { id: 2n, urls: [], isEtcd: false },
     { message: snapshotMessage(1n, 2n), body: chunksOf() },
     () => comes.promise,
   );
@@ -473,7 +477,7 @@ test("a snapshot that nobody comes for fails as the dialling did", async () => {
     const { state, body } = endless();
     const sender = new SnapshotSender(
       shared,
-      { id: 2n, urls },
+      { id: 2n, urls, isEtcd: false },
       { message: snapshotMessage(1n, 2n), body },
       () => Promise.reject(new DialError("Failed", "nobody comes")),
     );
@@ -624,7 +628,7 @@ test("a receiver that was dialled and answers no ping is left", async (t) => {
   fetch.stop();
   const sender = new SnapshotSender(
     shared,
-    { id: 2n, urls: [`http://127.0.0.1:${port}`] },
+    { id: 2n, urls: [`http://127.0.0.1:${port}`], isEtcd: false },
     { message: snapshotMessage(1n, 2n), body: chunksOf(new Uint8Array(9)) },
     () => assert.fail("it is dialled"),
   );

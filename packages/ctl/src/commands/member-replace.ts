@@ -12,39 +12,12 @@
  */
 
 import type { Command, Invocation } from "@quorate/cli";
-import { badArguments, Exit, ExitCode } from "@quorate/cli";
+import { badArguments } from "@quorate/cli";
 import type { Client } from "@quorate/client";
 import { defined, idToHex, type Member } from "@quorate/proto";
 import { withClient } from "../connect/globals.ts";
+import { repeatSteps, type Stepped } from "./member-steps.ts";
 import { printVariables } from "./member-variables.ts";
-
-/** Interval between retries of a step. */
-const RETRY_MS = 500;
-/** Interval between reports of what the command waits for. */
-const REPORT_INTERVAL_MS = 10_000;
-
-/**
- * Error codes of a step that may succeed later.
- */
-const PASSING = new Set<string | undefined>([
-  "MemberLearnerNotReady",
-  "Unhealthy",
-  "NoLeader",
-  "NotLeader",
-  "LeaderChanged",
-  "Stopped",
-  "Timeout",
-  "TimeoutDueToLeaderFail",
-  "TimeoutDueToConnectionLost",
-  "TooManyRequests",
-  // The step succeeded, but its response was lost: the next round sees the new members.
-  "PeerURLExist",
-  "MemberExist",
-  "MemberNotLearner",
-  "MemberNotFound",
-]);
-const UNAVAILABLE = 14;
-const DEADLINE_EXCEEDED = 4;
 
 interface Replacement {
   readonly invocation: Invocation;
@@ -52,7 +25,6 @@ interface Replacement {
   /** The old member's id or name. */
   readonly old: string;
   readonly newUrl: string;
-  readonly deadlineNs: bigint;
   /** Whether this run has printed the variables of the new member. */
   hasPrintedVariables: boolean;
 }
@@ -93,7 +65,7 @@ function printStartVariables(
  * Takes the next step. `done` is true when none is left. Rejects with ClientError, or Exit for an
  * error that a retry cannot fix.
  */
-async function step(replacement: Replacement): Promise<{ done: boolean; waitsFor: string }> {
+async function step(replacement: Replacement): Promise<Stepped> {
   const { client, invocation, old: oldText, newUrl } = replacement;
   const { io } = invocation;
   const { members } = await client.memberList();
@@ -135,47 +107,6 @@ async function step(replacement: Replacement): Promise<{ done: boolean; waitsFor
   return { done: false, waitsFor: "" };
 }
 
-async function run(replacement: Replacement): Promise<void> {
-  const { io } = replacement.invocation;
-  let reported = "";
-  let reportedNs = 0n;
-  for (;;) {
-    let waitsFor: string;
-    try {
-      const result = await step(replacement);
-      if (result.done) return;
-      waitsFor = result.waitsFor;
-    } catch (error) {
-      const { code, grpcCode, message } = error as {
-        code?: string;
-        grpcCode?: number;
-        message: string;
-      };
-      if (
-        error instanceof Exit ||
-        (!PASSING.has(code) && grpcCode !== UNAVAILABLE && grpcCode !== DEADLINE_EXCEEDED)
-      )
-        throw error;
-      if (code === undefined && grpcCode === undefined) throw error;
-      waitsFor = message;
-    }
-    if (waitsFor === "") continue;
-    const nowNs = io.nowNs();
-    if (nowNs >= replacement.deadlineNs) {
-      throw new Exit(
-        ExitCode.error,
-        `gave up waiting: ${waitsFor}; run the same command again to continue`,
-      );
-    }
-    if (waitsFor !== reported || nowNs - reportedNs >= BigInt(REPORT_INTERVAL_MS) * 1_000_000n) {
-      io.stderr(`waiting: ${waitsFor}\n`);
-      reported = waitsFor;
-      reportedNs = nowNs;
-    }
-    await io.sleep(RETRY_MS);
-  }
-}
-
 export const replaceCommand: Command = {
   use: "replace <memberID|memberName> <new-peer-URL> [options]",
   short: "Replaces a member by a new one, in steps that can be interrupted and repeated",
@@ -203,8 +134,9 @@ The command can be interrupted at any point; run again, it continues from the cl
       );
     const [old, newUrl] = args as [string, string];
     const deadlineNs = io.nowNs() + BigInt(Math.round(flags.durationMs("wait-timeout") * 1e6));
-    await withClient(invocation, ({ client }) =>
-      run({ invocation, client, old, newUrl, deadlineNs, hasPrintedVariables: false }),
-    );
+    await withClient(invocation, ({ client }) => {
+      const replacement = { invocation, client, old, newUrl, hasPrintedVariables: false };
+      return repeatSteps(io, deadlineNs, () => step(replacement));
+    });
   },
 };

@@ -5,7 +5,7 @@
 import type { Clock, Disk, KeyspaceOpener, Logger } from "@quorate/host";
 import { idToHex, type raftpb } from "@quorate/proto";
 import type { Raft } from "@quorate/raft";
-import { dropIncoming, receiveSnapshot } from "@quorate/store";
+import { dropIncoming, receiveEtcdFile, receiveSnapshot } from "@quorate/store";
 import type { SnapshotStream } from "@quorate/transport";
 import type { MemberConfig } from "../config/member-config.ts";
 import type { MemberMetrics } from "../metrics/member-metrics.ts";
@@ -64,7 +64,7 @@ export class SnapshotReceiver {
    * @throws Error where the snapshot was not taken
    */
   async receive(stream: SnapshotStream): Promise<void> {
-    const { logger, disk, keyspaces, config, clock, raft, messages, metrics } = this.#parts;
+    const { logger, disk, config, clock, raft, messages, metrics } = this.#parts;
     const { message } = stream;
     const index = message.snapshot?.metadata.index ?? 0;
     if (this.#receiving) throw new Error("another snapshot is being received");
@@ -81,14 +81,7 @@ export class SnapshotReceiver {
         "snapshot-index": index,
         "remote-snapshot-sender-id": idToHex(message.from),
       });
-      await receiveSnapshot(
-        { disk, keyspaces },
-        config.storeDir,
-        index,
-        stream.body,
-        undefined,
-        message.snapshot?.metadata,
-      );
+      await this.#take(stream, index);
       metrics.snapshotStoreDuration.observe((clock.monotonicMs() - startMs) / 1000);
       logger.info("received and saved database snapshot", {
         "snapshot-index": index,
@@ -102,6 +95,18 @@ export class SnapshotReceiver {
     } finally {
       this.#receiving = false;
     }
+  }
+
+  async #take({ body, form, message }: SnapshotStream, index: number): Promise<void> {
+    const { disk, keyspaces, config } = this.#parts;
+    const deps = { disk, keyspaces };
+    const metadata = message.snapshot?.metadata;
+    if (form !== "etcd") {
+      await receiveSnapshot(deps, config.storeDir, index, body, undefined, metadata);
+      return;
+    }
+    if (metadata === undefined) throw new Error("a snapshot's message without the snapshot");
+    await receiveEtcdFile(deps, config.storeDir, metadata, body);
   }
 
   /**

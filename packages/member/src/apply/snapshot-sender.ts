@@ -61,12 +61,15 @@ export class SnapshotSender {
           "remote-peer-id": idToHex(message.to),
           bytes: snapshot.sizeEstimateBytes,
         });
+        const metadata = { index, term, confState };
+        const withData = (data: Uint8Array) => ({ ...message, snapshot: { data, metadata } });
         transport.sendSnapshot({
-          message: {
-            ...message,
-            snapshot: { data: EMPTY, metadata: { index, term, confState } },
-          },
+          message: withData(EMPTY),
           body: snapshot.chunks,
+          forEtcd: async () => {
+            const { data, chunks } = await snapshot.etcdFile();
+            return { message: withData(data), body: chunks, form: "etcd" };
+          },
         });
       },
       (error: unknown) => {

@@ -3,7 +3,7 @@
  * member/snap/*.snap, but keeps its store as a LevelDB directory member/store; etcd keeps a bbolt
  * file member/snap/db. Starting on top of etcd's would lose its data.
  */
-import type { Disk } from "@quorate/host";
+import { type Disk, EXCHANGE_FILE } from "@quorate/host";
 
 /**
  * Why a data directory cannot be used: a message for the operator, or undefined if nothing speaks
@@ -17,8 +17,13 @@ export function detectForeignData(disk: Pick<Disk, "stat">, dataDir: string): st
   if (isFile(database)) {
     return (
       `${dataDir} is a data directory of etcd itself (${database} is its bbolt database); it is left untouched. ` +
-      `To bring its data over, run quorateutl snapshot restore ${database} --skip-hash-check ` +
-      "with another --data-dir (docs/guide/migration.md)"
+      `To go on with it as this member, run quorateutl adopt ${dataDir} (docs/guide/migration.md)`
+    );
+  }
+  if (isFile(`${dataDir}/${EXCHANGE_FILE}`)) {
+    return (
+      `${dataDir} was being exchanged with etcd's when that was interrupted: ` +
+      "run the same quorateutl adopt or release again"
     );
   }
   if (isDirectory(`${dataDir}/proxy`))

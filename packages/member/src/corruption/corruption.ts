@@ -50,7 +50,8 @@ export class Corruption {
       },
       { store, isLeader, linearizable: () => reads.wait(), propose, call, clock, logger },
     );
-    if (!config.selfHeal) return;
+    // A leader of etcd gives its store to no member that is not behind.
+    if (!config.selfHeal || store.current.followsEtcd) return;
     this.#healer = new Healer({
       memberId,
       store,

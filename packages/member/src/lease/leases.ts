@@ -6,6 +6,7 @@
 import { type Clock, type HttpHandler, type HttpResponse, sleep } from "@quorate/host";
 import {
   errorOf,
+  LeaseKeepAliveResponse,
   LeaseTimeToLiveRequest,
   LeaseTimeToLiveResponse,
   leasepb,
@@ -24,7 +25,7 @@ import type { LeaseBounds } from "./bounds.ts";
 import type { CountedLease } from "./epoch.ts";
 import { type LeaseKeeper, NotPrimaryError } from "./keeper.ts";
 import { decodeInternal, encodeInternal, sortedKeys } from "./long-responses.ts";
-import { answerBatch, RENEW_PATH, RETRY, RenewBatches } from "./renew-batches.ts";
+import { answerBatch, idOfRenewal, RENEW_PATH, RETRY, RenewBatches } from "./renew-batches.ts";
 
 const TIME_TO_LIVE_PATH = "/leases/internal";
 /** A request that the leader could not serve is retried after this long. */
@@ -60,8 +61,9 @@ export class Leases {
 
   constructor(deps: LeasesDeps) {
     this.#deps = deps;
-    const { clock, call, leader, bounds } = deps;
-    this.#batches = new RenewBatches({ clock, call, leader, bounds, timeoutMs: CALL_TIMEOUT_MS });
+    const { clock, call, leader, bounds, store } = deps;
+    const timeoutMs = CALL_TIMEOUT_MS;
+    this.#batches = new RenewBatches({ clock, call, leader, bounds, store, timeoutMs });
   }
 
   /**
@@ -204,7 +206,7 @@ export class Leases {
         if (answer.status === 404) return { found: undefined };
         if (answer.status !== 200) continue;
         const found = await this.#deps.slices.run(MEMBER_SHARE, () => decodeInternal(answer.body));
-        if (found?.ID === request.ID) return { found };
+        if (found?.ID === request.ID) return { found: { ...found, header: undefined } };
       } catch {
         // The next URL may do; else the caller retries.
       }
@@ -226,8 +228,8 @@ export class Leases {
   }
 
   async #answerRenewals(body: Uint8Array): Promise<HttpResponse> {
-    const { keeper } = this.#deps;
-    const answer = await answerBatch(body, async (id) => {
+    const { keeper, store } = this.#deps;
+    const renew = async (id: bigint): Promise<number> => {
       // One that is being revoked must not hold up the others of its batch.
       if (keeper.isExpiring(id)) return RETRY;
       try {
@@ -235,7 +237,17 @@ export class Leases {
       } catch {
         return RETRY;
       }
-    });
+    };
+    if (store.current.followsEtcd) {
+      const ID = idOfRenewal(body);
+      if (ID === undefined) return plain(400, "error unmarshalling request");
+      const TTL = await renew(ID);
+      if (TTL === RETRY)
+        return plain(408, "waiting for node to catch up its applied index has timed out");
+      if (TTL === 0) return plain(404, "lease not found");
+      return binary(LeaseKeepAliveResponse.encode({ header: undefined, ID, TTL }));
+    }
+    const answer = await answerBatch(body, renew);
     return answer === undefined ? plain(400, "error unmarshalling request") : binary(answer);
   }
 

@@ -11,6 +11,7 @@ import {
   leasepb,
   prefix,
   Reader,
+  ResponseHeader,
 } from "@quorate/proto";
 import { mergeSort, STEP_KEYS, type Steps } from "@quorate/store";
 
@@ -34,7 +35,9 @@ export function* sortedKeys(keys: string[]): Steps<Uint8Array[]> {
 /** The body of an answer to another member. */
 export function* encodeInternal(response: LeaseTimeToLiveResponse): Steps<Uint8Array> {
   const { keys, ...rest } = response;
-  const parts = [LeaseTimeToLiveResponse.encode({ ...rest, header: undefined, keys: [] })];
+  // Etcd's members end where there is none.
+  const header = ResponseHeader.create();
+  const parts = [LeaseTimeToLiveResponse.encode({ ...rest, header, keys: [] })];
   for (let at = 0; at < keys.length; at += STEP_KEYS) {
     const some = { ID: 0n, TTL: 0, keys: keys.slice(at, at + STEP_KEYS) };
     parts.push(LeaseTimeToLiveResponse.encode(some));

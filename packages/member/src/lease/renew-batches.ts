@@ -4,9 +4,14 @@
  *
  *     POST /leases     lease ids, 8 bytes big-endian each  ->  seconds, 8 bytes big-endian each; 0:
  *                                                              no such lease; -1: retry
+ *
+ * In a cluster that has or had members of etcd, each goes by itself, in etcd's form (etcd:
+ * server/lease/leasehttp):
+ *
+ *     POST /leases     LeaseKeepAliveRequest  ->  200 LeaseKeepAliveResponse; 404: no such lease
  */
 import type { Clock } from "@quorate/host";
-import { errorOf } from "@quorate/proto";
+import { errorOf, LeaseKeepAliveRequest, LeaseKeepAliveResponse, WireError } from "@quorate/proto";
 import type { PeerCall } from "@quorate/transport";
 import type { LeaderView } from "../loop/leader-view.ts";
 import { type LeaseBounds, MAX_BATCH_LEASES } from "./bounds.ts";
@@ -28,6 +33,7 @@ export interface RenewBatchesDeps {
   readonly clock: Clock;
   readonly call: PeerCall;
   readonly leader: Pick<LeaderView, "peerUrls">;
+  readonly store: { readonly current: { readonly followsEtcd: boolean } };
   readonly timeoutMs: number;
   readonly bounds: LeaseBounds;
 }
@@ -75,7 +81,23 @@ export class RenewBatches {
     }
   }
 
+  async #sendOne(id: bigint): Promise<number> {
+    const body = LeaseKeepAliveRequest.encode({ ID: id });
+    for (const url of this.#deps.leader.peerUrls() ?? []) {
+      try {
+        const answer = await this.#deps.call(url, RENEW_PATH, body, this.#deps.timeoutMs);
+        if (answer.status === 404) return 0;
+        if (answer.status === 200) return LeaseKeepAliveResponse.decode(answer.body).TTL;
+      } catch {
+        // The next URL may do; else the waiting callers retry.
+      }
+    }
+    return RETRY;
+  }
+
   async #send(batch: readonly Waiting[]): Promise<number[] | undefined> {
+    if (this.#deps.store.current.followsEtcd)
+      return Promise.all(batch.map(({ id }) => this.#sendOne(id)));
     const body = encodeWords(batch.map(({ id }) => id));
     for (const url of this.#deps.leader.peerUrls() ?? []) {
       try {
@@ -87,6 +109,16 @@ export class RenewBatches {
       }
     }
     return undefined;
+  }
+}
+
+/** The id in a request of etcd's form; undefined for a body that is none. */
+export function idOfRenewal(body: Uint8Array): bigint | undefined {
+  try {
+    return LeaseKeepAliveRequest.decode(body).ID;
+  } catch (error) {
+    if (error instanceof WireError) return undefined;
+    throw error;
   }
 }
 

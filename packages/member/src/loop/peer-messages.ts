@@ -208,6 +208,8 @@ export class PeerPort implements TransportListener, LinkQuestions {
 
   readonly isRemoved = (id: bigint): boolean => this.#parts.store.current.membership.isRemoved(id);
 
+  readonly takesEtcd = (): boolean => this.#parts.store.current.followsEtcd;
+
   readonly selfRemoved = (): void => this.#parts.departure.known();
 
   readonly askMembers: AskMembers = (peerUrls, reported) =>

@@ -32,10 +32,35 @@ const ANSWER_TIMEOUT_MS = 2000;
 const NEXT_QUESTION_MS = 1000;
 
 /** The endpoint of the peer port. */
-export function featureEndpoints(): ReadonlyMap<string, HttpHandler> {
-  const body = `${JSON.stringify({ features: Object.keys(FEATURES) })}\n`;
+export function featureEndpoints(
+  store: () => Pick<Store, "followsEtcd">,
+): ReadonlyMap<string, HttpHandler> {
   const headers = { "content-type": "application/json" };
-  return new Map([[FEATURES_PATH, () => ({ status: 200, headers, body })]]);
+  const answer = () => {
+    const { followsEtcd } = store();
+    const body = `${JSON.stringify({ features: Object.keys(FEATURES), followsEtcd })}\n`;
+    return { status: 200, headers, body };
+  };
+  return new Map([[FEATURES_PATH, answer]]);
+}
+
+/**
+ * Whether a cluster has, or had, members of etcd: one of its members does not know the question,
+ * or says so. False where none of them responds.
+ * @param urls peer URLs of all members
+ */
+export async function hasEtcdMembers(urls: readonly string[], call: PeerCall): Promise<boolean> {
+  const answers = urls.map(async (url) => {
+    try {
+      const { status, body } = await call(url, FEATURES_PATH, undefined, ANSWER_TIMEOUT_MS);
+      if (status !== 200) return status === 404;
+      const { followsEtcd } = JSON.parse(toUtf8(body)) as { followsEtcd?: unknown };
+      return followsEtcd === true;
+    } catch {
+      return false;
+    }
+  });
+  return (await Promise.all(answers)).includes(true);
 }
 
 export interface FeatureParts {

@@ -16,4 +16,6 @@ export interface LinkQuestions {
   /** A peer says that this member was removed. */
   selfRemoved(): void;
   readonly askMembers: AskMembers;
+  /** Whether this member's cluster may have members of etcd. */
+  takesEtcd(): boolean;
 }

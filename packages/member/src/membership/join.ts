@@ -13,6 +13,7 @@ import { verifyJoin } from "../config/bootstrap.ts";
 import type { MemberConfig } from "../config/member-config.ts";
 import { parseUrl, sameUrl } from "../config/url.ts";
 import { clusterVersionOf, MIN_CLUSTER_VERSION, SERVER_VERSION } from "../config/version.ts";
+import { hasEtcdMembers } from "./features.ts";
 import { fetchCluster, fetchVersions, type RemoteCluster } from "./remote-cluster.ts";
 import { compareVersions, minorVersion } from "./versions.ts";
 
@@ -42,6 +43,8 @@ export interface Joining {
   readonly clusterId: bigint;
   /** All members of the cluster, this one among them. */
   readonly members: readonly Member[];
+  /** Whether members of etcd are among them, or were. */
+  readonly followsEtcd: boolean;
 }
 
 /** The peer URLs of the others that --initial-cluster names, in order. */
@@ -80,7 +83,13 @@ export async function joinCluster(config: MemberConfig, deps: JoinDeps): Promise
     );
   }
   await checkVersions(config, remote, self.id, deps);
-  return { memberId: self.id, clusterId: remote.clusterId, members: remote.members };
+  const others = remote.members.filter(({ id }) => id !== self.id);
+  const followsEtcd = await hasEtcdMembers(
+    others.flatMap(({ peerUrls }) => peerUrls),
+    deps.call,
+  );
+  const { clusterId, members } = remote;
+  return { memberId: self.id, clusterId, members, followsEtcd };
 }
 
 /**

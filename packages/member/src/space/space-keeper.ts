@@ -236,6 +236,8 @@ export class SpaceKeeper {
   #disarm(alarms: readonly Alarm[]): void {
     const { mvcc, liveBytes } = this.#parts.store.current;
     if (this.#disarming || mvcc.isCompacting || this.usedShare >= DISARM_BELOW) return;
+    // Etcd's members would raise it again: compaction does not make their files smaller.
+    if (this.#parts.store.current.followsEtcd) return;
     const helped = alarms.filter(
       ({ compactRevision }) =>
         mvcc.compactedRevision > compactRevision || mvcc.compactedRevision === this.#runsUnderAlarm,

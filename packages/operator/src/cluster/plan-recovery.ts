@@ -11,10 +11,11 @@
  * The choice is written to the status first. From then on: all other pods and claims go; the
  * survivor starts with --force-new-cluster, and once it is a cluster of one, without.
  */
+import { survivorOf } from "@quorate/backup";
 import { annotationOf } from "../base/kube.ts";
 import { hasLostDisk } from "./facts.ts";
 import { memberPod, RECOVER } from "./objects.ts";
-import type { Observed, Reached } from "./observed.ts";
+import type { Observed } from "./observed.ts";
 import { create, patchStatus, remove, type Step, wait } from "./step.ts";
 
 const SOON_MS = 1000;
@@ -48,18 +49,11 @@ export function lostQuorumStep(observed: Observed): Step | undefined {
     const why = `${who} may have more than the members that respond; their disks are not gone`;
     return wait(SOON_MS, "RecoveryRefused", why);
   }
-  const survivor = survivorOf(left.map(({ name }) => [name, observed.reached.get(name)!]));
+  const survivor = survivorOf(left.map(({ name }) => ({ name, ...observed.reached.get(name)! })));
   if (survivor === undefined)
     return wait(SOON_MS, "RecoveryRefused", "one member has the highest term, another the index");
-  const why = `the data of ${names} are gone: the cluster goes on with those of ${survivor}`;
-  return decided(observed, { survivor, forced: false }, "QuorumRecovery", why);
-}
-
-/** Undefined where the highest term and the highest index are of different members. */
-export function survivorOf(left: readonly (readonly [string, Reached])[]): string | undefined {
-  const term = Math.max(...left.map(([, one]) => one.term));
-  const index = Math.max(...left.map(([, one]) => one.index));
-  return left.find(([, one]) => one.term === term && one.index === index)?.[0];
+  const why = `the data of ${names} are gone: the cluster goes on with those of ${survivor.name}`;
+  return decided(observed, { survivor: survivor.name, forced: false }, "QuorumRecovery", why);
 }
 
 function decided(

@@ -26,8 +26,12 @@ export function peerEndpoints(
   return new Map<string, HttpHandler>([
     ...member.leases.peerEndpoints(),
     ...member.corruption.peerEndpoints(),
-    ...featureEndpoints(),
+    ...featureEndpoints(() => member.store),
     ["/version", versionEndpoint(version)],
+    [
+      "/downgrade/enabled",
+      (request) => (request.method === "GET" ? downgradeAnswer(member) : notAllowed("GET")),
+    ],
     [
       "/members",
       (request) => (request.method === "GET" ? membersAnswer(member) : notAllowed("GET")),
@@ -37,6 +41,12 @@ export function peerEndpoints(
       (request) => (request.method === "POST" ? promote(member, request) : notAllowed("POST")),
     ],
   ]);
+}
+
+/** Whether the cluster is being downgraded, for members of etcd. */
+function downgradeAnswer(member: Member): HttpResponse {
+  const headers = { "content-type": "text/plain; charset=utf-8", ...clusterHeader(member) };
+  return { status: 200, headers, body: String(member.store.membership.isDowngrading) };
 }
 
 function notAllowed(allow: string): HttpResponse {

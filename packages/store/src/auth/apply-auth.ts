@@ -102,7 +102,7 @@ export function userAdd(
   const { name } = request;
   if (name === "") throw errorOf("UserEmpty");
   if (state.user(name) !== undefined) throw errorOf("UserAlreadyExist");
-  if (state.userCount >= MAX_USERS) throw tooMany("users", MAX_USERS);
+  bound(state, "users", state.userCount, MAX_USERS);
   const options = { noPassword: request.options?.noPassword ?? false };
   const password = options.noPassword ? EMPTY : passwordOf(request);
   state.addUser({ name, password, roles: [], options });
@@ -154,7 +154,7 @@ export function userGrantRole(
   // The role root needs no record.
   if (role !== ROOT && state.role(role) === undefined) throw errorOf("RoleNotFound");
   if (user.roles.includes(role)) return { header };
-  if (user.roles.length >= MAX_USER_ROLES) throw tooMany("roles of a user", MAX_USER_ROLES);
+  bound(state, "roles of a user", user.roles.length, MAX_USER_ROLES);
   state.putUser({ ...user, roles: [...user.roles, role].sort(compareNames) });
   state.commit();
   return { header };
@@ -195,7 +195,7 @@ export function roleAdd(
 ): HeaderResponse {
   if (name === "") throw errorOf("RoleEmpty");
   if (state.role(name) !== undefined) throw errorOf("RoleAlreadyExist");
-  if (state.roleCount >= MAX_ROLES) throw tooMany("roles", MAX_ROLES);
+  bound(state, "roles", state.roleCount, MAX_ROLES);
   state.putRole(name, []);
   state.commit();
   return { header };
@@ -247,8 +247,8 @@ export function roleList(state: AuthState, header: Header): AuthRoleListResponse
 
 /**
  * Grants a permission, or changes its type where the role has one for the same range. (etcd looks
- * at the first permission with that key alone, and adds a second one beside others: see
- * docs/reference/divergence.md.)
+ * at the first permission with that key alone, and adds a second one beside others, and so does
+ * a store that follows it: see docs/reference/divergence.md.)
  * @throws EtcdError PermissionNotGiven, InvalidAuthMgmt, RoleNotFound, and the bounds of
  *   permissions
  */
@@ -261,15 +261,15 @@ export function roleGrantPermission(
   const { key, rangeEnd, permType } = perm;
   if (!isGrantable(key, rangeEnd)) throw errorOf("InvalidAuthMgmt");
   const before = permissionsOf(state, name);
-  const at = before.findIndex((one) => isOf(one, key, rangeEnd));
+  const at = state.followsEtcd
+    ? placeInEtcd(before, key, rangeEnd)
+    : before.findIndex((one) => isOf(one, key, rangeEnd));
   const granted = { permType, key: key.slice(), rangeEnd: rangeEnd.slice() };
   if (at >= 0) {
     state.putRole(name, before.with(at, granted));
   } else {
-    if (before.length >= MAX_ROLE_PERMISSIONS) {
-      throw tooMany("permissions of a role", MAX_ROLE_PERMISSIONS);
-    }
-    if (state.permissionCount >= MAX_PERMISSIONS) throw tooMany("permissions", MAX_PERMISSIONS);
+    bound(state, "permissions of a role", before.length, MAX_ROLE_PERMISSIONS);
+    bound(state, "permissions", state.permissionCount, MAX_PERMISSIONS);
     const sortKey = toLatin1(key);
     const next = before.findIndex((one) => toLatin1(one.key) > sortKey);
     state.putRole(name, before.toSpliced(next < 0 ? before.length : next, 0, granted));
@@ -290,6 +290,22 @@ export function roleRevokePermission(
   state.putRole(role, left);
   state.commit();
   return { header };
+}
+
+/** Refuses one more of what is bounded; etcd has no bounds. */
+function bound({ followsEtcd }: AuthState, what: string, count: number, most: number): void {
+  if (count >= most && !followsEtcd) throw tooMany(what, most);
+}
+
+/** The permission that etcd changes: the first one with that key, if the range is the same. */
+function placeInEtcd(
+  permissions: readonly authpb.Permission[],
+  key: Uint8Array,
+  rangeEnd: Uint8Array,
+): number {
+  const first = permissions.findIndex((one) => equals(one.key, key));
+  const found = permissions[first];
+  return found !== undefined && equals(found.rangeEnd, rangeEnd) ? first : -1;
 }
 
 function userOf(state: AuthState, name: string): User {

@@ -80,24 +80,29 @@ export class AuthState {
 
   /** StoreBounds.stepUsers. */
   readonly stepUsers: number;
+  /** Whether requests are applied by etcd's rules where Quorate has others (Store.followsEtcd). */
+  readonly followsEtcd: boolean;
 
-  private constructor(backend: Backend, stepUsers: number) {
+  private constructor(backend: Backend, stepUsers: number, followsEtcd: boolean) {
     this.#backend = backend;
     this.stepUsers = stepUsers;
+    this.followsEtcd = followsEtcd;
   }
 
   /**
    * Reads users and roles as of a snapshot.
    * @param path the store's directory, for error texts
    * @param stepUsers StoreBounds.stepUsers
+   * @param followsEtcd Store.followsEtcd
    */
   static async open(
     backend: Backend,
     snapshot: BackendSnapshot,
     path: string,
     stepUsers: number = STORE_BOUNDS.stepUsers,
+    followsEtcd = false,
   ): Promise<AuthState> {
-    const state = new AuthState(backend, stepUsers);
+    const state = new AuthState(backend, stepUsers, followsEtcd);
     state.#isEnabled = isOn(backend.get(Bucket.auth, AUTH_ENABLED));
     state.#hasTokenRoles = isOn(backend.get(Bucket.auth, TOKEN_ROLES));
     state.#notesCreations = isOn(backend.get(Bucket.auth, USER_CREATIONS));

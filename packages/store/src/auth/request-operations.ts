@@ -58,6 +58,8 @@ const TABLE: { readonly [K in RequestKind]: OperationsOf } = {
   leaseCheckpoint: NEEDS_NOTHING,
   clusterVersionSet: NEEDS_NOTHING,
   clusterMemberAttrSet: NEEDS_NOTHING,
+  downgradeInfoSet: NEEDS_NOTHING,
+  downgradeVersionTest: NEEDS_NOTHING,
   alarm: ({ action }: AlarmRequest) => [
     { kind: action === AlarmRequest_AlarmAction.GET ? "authenticated" : "root" },
   ],
@@ -81,6 +83,17 @@ const TABLE: { readonly [K in RequestKind]: OperationsOf } = {
   authRoleGrantPermission: NEEDS_ROOT,
   authRoleRevokePermission: NEEDS_ROOT,
   authRoleList: NEEDS_ROOT,
+};
+
+/**
+ * The kinds that etcd lets everybody have applied, whose caller it does not look at, or only where
+ * the call comes in.
+ */
+const OPEN_IN_ETCD: { readonly [K in RequestKind]?: OperationsOf } = {
+  compaction: NEEDS_NOTHING,
+  leaseGrant: NEEDS_NOTHING,
+  leaseRevoke: ({ ID }: LeaseRevokeRequest, leases) => leaseOperations("write", ID, leases),
+  alarm: NEEDS_NOTHING,
 };
 
 function* putOperations(request: PutRequest, leases: LeaseKeys): Operations {
@@ -138,6 +151,36 @@ function attachedKeys(id: bigint, leases: LeaseKeys): AttachedKeys {
  */
 export function operationsOf(kind: RequestKind, request: unknown, leases: LeaseKeys): Operations {
   return TABLE[kind](request as never, leases);
+}
+
+/** The same where requests are applied by etcd's rules. */
+export function operationsInEtcd(
+  kind: RequestKind,
+  request: unknown,
+  leases: LeaseKeys,
+): Operations {
+  return (OPEN_IN_ETCD[kind] ?? TABLE[kind])(request as never, leases);
+}
+
+/**
+ * Why a request is refused before it is proposed, where it would not be when it is applied by
+ * etcd's rules; undefined if it is not.
+ * @param request the decoded message of that kind
+ */
+export function verdictBeforeEtcd(
+  state: Authorities,
+  identity: AuthIdentity,
+  kind: RequestKind,
+  request: unknown,
+  leases: LeaseKeys,
+): ErrorName | undefined {
+  if (OPEN_IN_ETCD[kind] === undefined) return undefined;
+  for (const operation of operationsOf(kind, request, leases)) {
+    if (operation.kind === "lease") continue;
+    const refused = authorize(state, identity, operation);
+    if (refused !== undefined) return refused;
+  }
+  return undefined;
 }
 
 /** The first error that an operation is refused with, in one go. */

@@ -4,6 +4,7 @@
  *
  *     store/db                 the keyspace in use
  *     store/db.INDEX.tmp       a snapshot that is being received
+ *     store/db.INDEX.file.tmp  the database file of etcd that it comes in
  *     store/db.INDEX.recv      a snapshot that was received completely and verified
  *     store/db.old             the store that a received one has just replaced
  */
@@ -17,6 +18,11 @@ export function currentDirectory(storeDir: string): string {
 
 export function incomingDirectory(storeDir: string, index: number): string {
   return `${storeDir}/db.${index}.tmp`;
+}
+
+/** A database file of etcd, while the snapshot of `index` is received. */
+export function incomingFile(storeDir: string, index: number): string {
+  return `${storeDir}/db.${index}.file.tmp`;
 }
 
 /** Renames a received directory that is complete and closed, which marks it as such. */

@@ -1,6 +1,6 @@
 /**
- * The state as etcd's snapshot file, for etcd's tools: a bbolt database (package bolt) with etcd's
- * buckets, and its SHA-256 in the last 32 bytes. It is generated while it is sent, in two passes
+ * The state as etcd's snapshot file, for etcd's tools and members: a bbolt database (package bolt)
+ * with etcd's buckets, and its SHA-256 in the last 32 bytes. It is generated while it is sent, in two passes
  * over one view of the backend: to measure, and to write. Only the second one reads the keys of a
  * large store, whose records are counted.
  */
@@ -33,9 +33,9 @@ const LEAST_COUNTED_BYTES: number = 4 << 20;
 export interface EtcdSnapshot {
   /** The database's length, without the checksum after it. */
   readonly databaseBytes: number;
-  /** The version of etcd whose file it is, such as "3.7.0". */
+  /** The version of etcd whose file it is, such as "3.7.0"; empty for 3.5. */
   readonly storageVersion: string;
-  /** The database's bytes, and the checksum as the last chunk; to be called once. */
+  /** The database's bytes, and the checksum as the last chunk, if any; to be called once. */
   chunks(): AsyncGenerator<Uint8Array>;
   close(): Promise<void>;
 }
@@ -60,8 +60,12 @@ export interface Sha256 {
 }
 
 export interface ExportOptions {
-  /** The version written into the file. */
-  readonly storageVersion: string;
+  /** The version written into the file; none for etcd 3.5. */
+  readonly storageVersion: string | undefined;
+  /** Whether the file goes on in this cluster, and not in a new one. */
+  readonly isOfCluster?: boolean | undefined;
+  /** Whether a checksum follows the database; it does by default. */
+  readonly hasChecksum?: boolean | undefined;
   /** Called while the file is measured; false ends that with a SnapshotAbandonedError. */
   readonly isWanted: () => boolean;
   readonly sha256?: (() => Sha256) | undefined;
@@ -122,7 +126,7 @@ function countedSizes({ live }: BackendSnapshot): BucketSizes | undefined {
 export async function exportEtcdFile(
   snapshot: BackendSnapshot,
   confState: raftpb.ConfState,
-  { storageVersion, isWanted, sha256: native }: ExportOptions,
+  { storageVersion, isOfCluster, hasChecksum, isWanted, sha256: native }: ExportOptions,
 ): Promise<EtcdSnapshot> {
   const meta: BoltRecord[] = [];
   for await (const slice of snapshot.scan(Bucket.meta)) meta.push(...slice);
@@ -140,7 +144,7 @@ export async function exportEtcdFile(
   }
   const buckets = Object.entries(FILE_BUCKETS).map(([name, bucket]): BoltBucket => {
     if (name === "meta") return { name, scan: () => only(metaRecords) };
-    if (name === "cluster") return { name, scan: () => only([]) };
+    if (name === "cluster" && isOfCluster !== true) return { name, scan: () => only([]) };
     if (name === "alarm")
       return {
         name,
@@ -157,8 +161,12 @@ export async function exportEtcdFile(
   const output = await boltOutput(buckets);
   return {
     databaseBytes: output.sizeBytes,
-    storageVersion,
+    storageVersion: storageVersion ?? "",
     async *chunks() {
+      if (hasChecksum === false) {
+        yield* output.chunks();
+        return;
+      }
       const hash = native?.() ?? sha256.create();
       for await (const chunk of output.chunks()) {
         hash.update(chunk);

@@ -1,20 +1,24 @@
 /**
  * Creates a member's store from etcd's database file: its keys with their history, leases, users,
- * roles and alarms, with a new membership and a position in a new log.
+ * roles and alarms; with a new membership and a position in a new log, or with the file's own.
  */
 import { BoltFile } from "@quorate/bolt";
 import type { Disk, Keyspace, KeyspaceOpener, KeyspaceWrite } from "@quorate/host";
 import {
   concat,
+  idToHex,
   KeyValue,
   leasepb,
   type MessageType,
+  type raftpb,
+  readU64BE,
   toHex,
   toLatin1,
   WireError,
 } from "@quorate/proto";
 import { Backend, Bucket } from "../backend/backend.ts";
 import { currentDirectory } from "../backend/directories.ts";
+import { writeFollowsEtcd } from "../backend/follows-etcd.ts";
 import { type Position, writePosition } from "../backend/meta.ts";
 import { leaseKey } from "../lease/lessor.ts";
 import type { Member } from "../membership/member.ts";
@@ -22,14 +26,22 @@ import { putMember } from "../membership/membership.ts";
 import { decodeRevision, encodeRevision } from "../mvcc/revision.ts";
 import { FINISHED_COMPACT, SCHEDULED_COMPACT } from "../mvcc/state.ts";
 import { addLaterUsers, disableAuth, type LaterUsers } from "./later-users.ts";
-import { CARRIED_BUCKETS, EtcdFileError, FILE_BUCKETS, metaOfFile } from "./schema.ts";
+import {
+  CARRIED_BUCKETS,
+  CLUSTER_BUCKETS,
+  EtcdFileError,
+  FILE_BUCKETS,
+  type FileBucket,
+  metaOfFile,
+  positionOfFile,
+} from "./schema.ts";
 
 /** Records are written in batches of about this size. */
 const BATCH_BYTES = 4 * 1024 * 1024;
 /** Bytes of a record besides its key and value, for measuring progress. */
 const RECORD_OVERHEAD_BYTES = 16;
 
-/** The cluster for which a store is created. */
+/** A new cluster for which a store is created. */
 export interface NewCluster {
   readonly members: readonly Member[];
   /** Where the new log begins. */
@@ -103,26 +115,33 @@ class Batches {
 
 /**
  * Creates the store in the directory `storeDir`, which must not contain one. It is durable when the
- * promise resolves; a failure leaves nothing there. @throws BoltDamageError, EtcdFileError,
- * DiskError
+ * promise resolves; a failure leaves nothing there.
+ * @param cluster "same": the file's own members, and its place in their log; the store follows
+ * etcd's rules then, unless its member is the only one
+ * @throws BoltDamageError, EtcdFileError, DiskError
  */
 export async function importEtcdFile(
   deps: { readonly disk: Disk; readonly keyspaces: KeyspaceOpener },
   path: string,
   storeDir: string,
-  cluster: NewCluster,
+  cluster: NewCluster | "same",
   options: ImportOptions = {},
 ): Promise<void> {
   const directory = currentDirectory(storeDir);
   if (deps.disk.stat(directory) !== undefined) throw new Error(`${directory} exists already`);
   const file = BoltFile.open(deps.disk, path);
   try {
-    const marks = marksOf(file);
+    const meta = metaOfFile(file);
+    const marks = marksOf(path, meta);
+    const { members, position }: NewCluster =
+      cluster === "same" ? { members: [], position: positionOfFile(path, meta) } : cluster;
+    if (cluster === "same") checkMembers(file, position.confState);
     const keyspace = await deps.keyspaces.open(directory, { create: true });
     try {
       const inFile = await copyBuckets(
         file,
         keyspace,
+        cluster === "same" ? [...CLUSTER_BUCKETS, ...CARRIED_BUCKETS] : CARRIED_BUCKETS,
         marks.scheduled,
         options.onProgress ?? (() => {}),
       );
@@ -134,8 +153,9 @@ export async function importEtcdFile(
       const bump = options.bumpRevision ?? 0;
       await finish(
         keyspace,
-        cluster,
+        { members, position },
         bump > 0 ? { ...marks, scheduled: Math.max(newest, marks.scheduled) + bump } : marks,
+        cluster === "same" && !isAlone(position.confState),
       );
     } finally {
       await keyspace.close();
@@ -150,24 +170,72 @@ export async function importEtcdFile(
   }
 }
 
+/**
+ * Writes the state in a database file of a member of etcd into an empty keyspace, with the
+ * membership of its cluster; all is durable when it resolves.
+ * @param position where the file stands in the log
+ * @throws BoltDamageError; EtcdFileError, also for a file of another position or membership
+ */
+export async function copyMemberFile(
+  file: BoltFile,
+  keyspace: Keyspace,
+  position: Position,
+): Promise<void> {
+  const meta = metaOfFile(file);
+  const record = meta.get("consistent_index");
+  const index = record?.length === 8 ? readU64BE(record) : 0;
+  // Entries without an effect on it may follow, and not be noted in the file.
+  if (index > position.index)
+    throw new EtcdFileError(
+      file.path,
+      `it holds the state at index ${index}, announced was ${position.index}`,
+    );
+  checkMembers(file, position.confState);
+  const marks = marksOf(file.path, meta);
+  const names = [...CLUSTER_BUCKETS, ...CARRIED_BUCKETS];
+  await copyBuckets(file, keyspace, names, marks.scheduled, () => {});
+  await finish(keyspace, { members: [], position }, marks, true);
+}
+
+const isAlone = ({ voters, votersOutgoing, learners }: raftpb.ConfState): boolean =>
+  voters.length + votersOutgoing.length + learners.length === 1;
+
+/** A file's members are those of the configuration. */
+function checkMembers(
+  file: BoltFile,
+  { voters, votersOutgoing, learners }: raftpb.ConfState,
+): void {
+  const configured = new Set([...voters, ...votersOutgoing, ...learners].map(idToHex));
+  for (const slice of file.records("members")) {
+    for (const [key] of slice) {
+      const id = toLatin1(key);
+      if (configured.delete(id)) continue;
+      throw new EtcdFileError(
+        file.path,
+        `the member ${id} is in the database and not in the cluster's configuration ` +
+          "(etcd-io/etcd issue 19557): remove and add it again",
+      );
+    }
+  }
+  const [missing] = configured;
+  if (missing !== undefined)
+    throw new EtcdFileError(file.path, `the member ${missing} is missing in the database`);
+}
+
 interface Marks {
   /** 0: never. */
   readonly scheduled: number;
   readonly finished: number;
 }
 
-function marksOf(file: BoltFile): Marks {
-  const meta = metaOfFile(file);
+function marksOf(path: string, meta: ReadonlyMap<string, Uint8Array>): Marks {
   const mark = (name: Uint8Array): number => {
     const text = String.fromCharCode(...name);
     const bytes = meta.get(text);
     if (bytes === undefined) return 0;
     const revision = decodeRevision(bytes);
     if (revision === undefined)
-      throw new EtcdFileError(
-        file.path,
-        `bucket meta, key ${text}: ${toHex(bytes)} is not a revision`,
-      );
+      throw new EtcdFileError(path, `bucket meta, key ${text}: ${toHex(bytes)} is not a revision`);
     return revision.main;
   };
   return { scheduled: mark(SCHEDULED_COMPACT), finished: mark(FINISHED_COMPACT) };
@@ -177,13 +245,14 @@ function marksOf(file: BoltFile): Marks {
 async function copyBuckets(
   file: BoltFile,
   keyspace: Keyspace,
+  names: readonly FileBucket[],
   scheduled: number,
   onProgress: (bytes: number, totalBytes: number) => void,
 ): Promise<number> {
   const batches = new Batches(keyspace);
   let newest = 1;
   let bytes = 0;
-  for (const name of CARRIED_BUCKETS) {
+  for (const name of names) {
     for (const slice of file.records(name)) {
       for (const [key, value] of slice) {
         bytes += key.length + value.length + RECORD_OVERHEAD_BYTES;
@@ -291,9 +360,18 @@ async function leasesInUse(keyspace: Keyspace, path: string): Promise<Set<bigint
   return new Set(leaseOf.values());
 }
 
-/** The records that complete the store: written last, in one batch. */
-async function finish(keyspace: Keyspace, cluster: NewCluster, marks: Marks): Promise<void> {
+/**
+ * The records that complete the store: written last, in one batch.
+ * @param followsEtcd whether the members of etcd's cluster may go on beside it
+ */
+async function finish(
+  keyspace: Keyspace,
+  cluster: NewCluster,
+  marks: Marks,
+  followsEtcd: boolean,
+): Promise<void> {
   const backend = new Backend(keyspace);
+  if (followsEtcd) writeFollowsEtcd(backend);
   if (marks.scheduled > 0)
     backend.put(Bucket.meta, SCHEDULED_COMPACT, encodeRevision(marks.scheduled, 0, false));
   if (marks.finished > 0)

@@ -2,8 +2,9 @@
 import { BoltFile } from "@quorate/bolt";
 import type { Disk } from "@quorate/host";
 import { crc32c, fromUtf8, KeyValue, toHex, toLatin1, toUtf8, WireError } from "@quorate/proto";
+import type { Position } from "../backend/meta.ts";
 import { decodeRevision } from "../mvcc/revision.ts";
-import { EtcdFileError, metaOfFile } from "./schema.ts";
+import { EtcdFileError, metaOfFile, positionOfFile } from "./schema.ts";
 
 export interface EtcdFileStatus {
   /** CRC-32C over all buckets and their names, as etcd computes it. */
@@ -74,6 +75,43 @@ export function etcdFileRevision(disk: Disk, path: string): number {
     return Math.max(...revisions);
   } finally {
     file.close();
+  }
+}
+
+/** What a database says of the cluster whose member it is of. */
+export interface EtcdFileCluster {
+  readonly position: Position;
+  /** The version to which the cluster is being downgraded; undefined if it is not. */
+  readonly downgrade: string | undefined;
+}
+
+/**
+ * Reads that without reading all of the file. @throws BoltDamageError, EtcdFileError (also for a
+ * file of etcd 3.4 or before), DiskError
+ */
+export function etcdFileCluster(disk: Disk, path: string): EtcdFileCluster {
+  const file = BoltFile.open(disk, path);
+  try {
+    const position = positionOfFile(path, metaOfFile(file));
+    let downgrade: string | undefined;
+    for (const slice of file.records("cluster")) {
+      for (const [key, value] of slice) {
+        if (toLatin1(key) !== "downgrade") continue;
+        const info = downgradeInfo(path, toUtf8(value));
+        if (info["enabled"] === true) downgrade = String(info["target-version"]);
+      }
+    }
+    return { position, downgrade };
+  } finally {
+    file.close();
+  }
+}
+
+function downgradeInfo(path: string, text: string): Record<string, unknown> {
+  try {
+    return Object(JSON.parse(text)) as Record<string, unknown>;
+  } catch (error) {
+    throw new EtcdFileError(path, `bucket cluster, key downgrade: ${(error as Error).message}`);
   }
 }
 

@@ -92,6 +92,9 @@ export class Lessor implements LeaseBook {
   /** While an entry is applied in several turns: what it has changed. */
   #unfinished: UnfinishedChanges | undefined;
 
+  /** StoreOptions.minLeaseTtlSeconds, where etcd's rules hold. */
+  minTtlSeconds = 0;
+
   private constructor(backend: Backend, path: string, liveBytes: LiveBytes, stepKeys: number) {
     this.#backend = backend;
     this.#path = path;
@@ -259,14 +262,14 @@ export class Lessor implements LeaseBook {
   }
 
   /**
-   * Creates a lease. The proposer has already raised the time to the minimum. @throws EtcdError
-   * LeaseNotFound for the id 0, LeaseTTLTooLarge, LeaseExist
+   * Creates a lease. The proposer has already raised the time to the minimum, if it is no member of
+   * etcd. @throws EtcdError LeaseNotFound for the id 0, LeaseTTLTooLarge, LeaseExist
    */
   grant(id: bigint, ttlSeconds: number): Lease {
     if (id === 0n) throw errorOf("LeaseNotFound");
     if (ttlSeconds > MAX_LEASE_TTL_SECONDS) throw errorOf("LeaseTTLTooLarge");
     if (this.#leases.has(id)) throw errorOf("LeaseExist");
-    const lease = new LeaseRecord(id, ttlSeconds, 0);
+    const lease = new LeaseRecord(id, Math.max(ttlSeconds, this.minTtlSeconds), 0);
     this.#leases.set(id, lease);
     this.#write(lease);
     this.observer?.granted(lease);

@@ -5,6 +5,7 @@
 import {
   defined,
   type ErrorName,
+  equals,
   fromUtf8,
   idFromHex,
   idToHex,
@@ -22,7 +23,9 @@ import {
   type Member,
 } from "./member.ts";
 
+/** Records of the bucket cluster. */
 const CLUSTER_VERSION = fromUtf8("clusterVersion");
+const DOWNGRADE = fromUtf8("downgrade");
 const REMOVED = fromUtf8("removed");
 /** etcd's default. */
 const DEFAULT_MAX_LEARNERS = 1;
@@ -56,11 +59,43 @@ export function putMember(backend: Backend, member: Member): void {
   backend.put(Bucket.members, memberKey(member.id), encodeMember(member));
 }
 
+/** What the backend holds of a membership. */
+export interface MembershipRecords {
+  readonly members: readonly Member[];
+  readonly removed: readonly bigint[];
+  /** Undefined before it was determined. */
+  readonly clusterVersion: string | undefined;
+}
+
+/** The membership as of a snapshot. @param path the store's directory, for error texts */
+export async function membershipIn(
+  snapshot: BackendSnapshot,
+  path: string,
+): Promise<MembershipRecords> {
+  const members: Member[] = [];
+  for await (const slice of snapshot.scan(Bucket.members)) {
+    for (const [key, value] of slice) {
+      const id = readable(path, "members", key, () => idOf(key));
+      members.push({ ...readable(path, "members", key, () => decodeMember(value)), id });
+    }
+  }
+  const removed: bigint[] = [];
+  for await (const slice of snapshot.scan(Bucket.membersRemoved))
+    for (const [key] of slice)
+      removed.push(readable(path, "members_removed", key, () => idOf(key)));
+  let clusterVersion: string | undefined;
+  for await (const slice of snapshot.scan(Bucket.cluster))
+    for (const [key, value] of slice)
+      if (equals(key, CLUSTER_VERSION)) clusterVersion = toUtf8(value);
+  return { members, removed, clusterVersion };
+}
+
 export class Membership {
   readonly #backend: Backend;
   readonly #members = new Map<bigint, Member>();
   readonly #removed = new Set<bigint>();
   #clusterVersion: string | undefined;
+  #isDowngrading = false;
 
   private constructor(backend: Backend) {
     this.#backend = backend;
@@ -73,19 +108,14 @@ export class Membership {
     path: string,
   ): Promise<Membership> {
     const membership = new Membership(backend);
-    for await (const slice of snapshot.scan(Bucket.members)) {
-      for (const [key, value] of slice) {
-        const id = readable(path, "members", key, () => idOf(key));
-        const member = readable(path, "members", key, () => decodeMember(value));
-        membership.#members.set(id, { ...member, id });
-      }
-    }
-    for await (const slice of snapshot.scan(Bucket.membersRemoved)) {
-      for (const [key] of slice)
-        membership.#removed.add(readable(path, "members_removed", key, () => idOf(key)));
-    }
-    const version = backend.get(Bucket.cluster, CLUSTER_VERSION);
-    membership.#clusterVersion = version === undefined ? undefined : toUtf8(version);
+    const read = await membershipIn(snapshot, path);
+    for (const member of read.members) membership.#members.set(member.id, member);
+    for (const id of read.removed) membership.#removed.add(id);
+    membership.#clusterVersion = read.clusterVersion;
+    const downgrade = backend.get(Bucket.cluster, DOWNGRADE);
+    membership.#isDowngrading =
+      downgrade !== undefined &&
+      readable(path, "cluster", DOWNGRADE, () => JSON.parse(toUtf8(downgrade)).enabled === true);
     return membership;
   }
 
@@ -118,9 +148,29 @@ export class Membership {
     return this.#removed.has(id);
   }
 
+  /** All of it, as the backend holds it; by ascending id. */
+  get records(): MembershipRecords {
+    const removed = [...this.#removed].sort((a, b) => (a < b ? -1 : 1));
+    return { members: this.members(), removed, clusterVersion: this.#clusterVersion };
+  }
+
   /** The version that all members support, such as "3.7.0"; undefined before it was determined. */
   get clusterVersion(): string | undefined {
     return this.#clusterVersion;
+  }
+
+  /**
+   * Notes the target of a downgrade, or that there is none (etcd: SetDowngradeInfo). Members of
+   * etcd read it; here nothing follows from it.
+   */
+  setDowngrade(enabled: boolean, target: string): void {
+    const info = { "target-version": enabled ? target : "", enabled };
+    this.#isDowngrading = enabled;
+    this.#backend.put(Bucket.cluster, DOWNGRADE, fromUtf8(JSON.stringify(info)));
+  }
+
+  get isDowngrading(): boolean {
+    return this.#isDowngrading;
   }
 
   setClusterVersion(version: string): void {

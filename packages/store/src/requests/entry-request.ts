@@ -8,6 +8,37 @@ import { InvalidRequestError } from "../entry/invalid-request.ts";
 import type { RequestLimits } from "./request-record.ts";
 import { checkRequest, REQUEST_RECORDS } from "./request-table.ts";
 import { innerRequest } from "./token-roles.ts";
+import { fromV2 } from "./v2-request.ts";
+
+/**
+ * The request in an entry's data; one of etcd's v2 store as that of v3 with the same effect.
+ * @throws WireError; InvalidRequestError
+ */
+export function decodeEntry(data: Uint8Array): InternalRaftRequest {
+  try {
+    const entry = InternalRaftRequest.decode(data);
+    return entry.v2 === undefined ? entry : (fromV2(entry.v2) ?? entry);
+  } catch (error) {
+    const entry = error instanceof WireError ? fromV2(data) : undefined;
+    if (entry === undefined) throw error;
+    return entry;
+  }
+}
+
+/** The tags of field 1, a varint, and field 2: how each request of etcd's v2 store begins. */
+const V2_TAGS: ReadonlySet<number | undefined> = new Set([0x08, 0x12]);
+
+/** Whether an entry's data is a request of etcd's v2 store. */
+export function isV2(data: Uint8Array): boolean {
+  if (!V2_TAGS.has(data[0])) return false;
+  try {
+    const { v2 } = InternalRaftRequest.decode(data);
+    return v2 !== undefined && fromV2(v2) !== undefined;
+  } catch (error) {
+    if (!(error instanceof WireError)) throw error;
+    return fromV2(data) !== undefined;
+  }
+}
 
 /** Fields of InternalRaftRequest that are not requests: ID and header. */
 const ENVELOPE_FIELDS: ReadonlySet<number> = new Set([1, 100]);
@@ -31,6 +62,12 @@ function countRequests(data: Uint8Array): number {
  * @throws WireError, EtcdError, InvalidRequestError
  */
 export function checkEntryData(data: Uint8Array, limits: RequestLimits): bigint {
+  if (isV2(data)) {
+    const { ID, clusterVersionSet } = decodeEntry(data);
+    if (clusterVersionSet !== undefined)
+      checkRequest("clusterVersionSet", clusterVersionSet, limits);
+    return ID;
+  }
   // Counted before decoding: the parts of a repeated request are merged, at a quadratic cost.
   checkOne(data);
   const internal = InternalRaftRequest.decode(data);

@@ -11,6 +11,7 @@ import {
   AlarmType,
   CompactionRequest,
   DeleteRangeRequest,
+  DowngradeVersionTestRequest,
   errorOf,
   type InternalRaftRequest,
   LeaseCheckpointRequest,
@@ -152,6 +153,22 @@ export const REQUESTS = {
       membership.setClusterVersion(ver);
       return undefined;
     },
+  }),
+  downgradeInfoSet: record<membershippb.DowngradeInfoSetRequest, undefined>({
+    type: membershippb.DowngradeInfoSetRequest,
+    check: () => undefined,
+    refusedWhenCorrupt: false,
+    apply: ({ membership }, { enabled, ver }) => {
+      membership.setDowngrade(enabled, ver);
+      return undefined;
+    },
+  }),
+  // Shows a member of etcd that others apply what it writes; nothing follows from it.
+  downgradeVersionTest: record<DowngradeVersionTestRequest, undefined>({
+    type: DowngradeVersionTestRequest,
+    check: () => undefined,
+    refusedWhenCorrupt: false,
+    apply: () => undefined,
   }),
   ...AUTH_REQUESTS,
 } as const satisfies { readonly [K in RequestField]?: unknown };

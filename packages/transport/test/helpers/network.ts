@@ -2,7 +2,12 @@
 import type { Clock, HttpHandler, LogFields, Logger } from "@quorate/host";
 import { SeededRandom } from "@quorate/host";
 import { nodeClock, type TlsOptions } from "@quorate/host/node";
-import type { AskMembers, ReportedMember } from "@quorate/transport";
+import type {
+  AskMembers,
+  OutgoingSnapshot,
+  ReportedMember,
+  SnapshotStream,
+} from "@quorate/transport";
 import {
   Http2Transport,
   type Http2TransportOptions,
@@ -91,6 +96,7 @@ export interface MemberSettings {
   /** What other members report of the membership; all members of the network if undefined. */
   readonly askMembers?: AskMembers;
   readonly selfRemoved?: () => void;
+  readonly takesEtcd?: () => boolean;
   /** Time under the test's hand; real time if undefined. */
   readonly clock?: Clock;
 }
@@ -107,6 +113,14 @@ const QUICK: Partial<Http2TransportOptions> = {
   mostRetryMs: 50,
 };
 
+/** A transport whose snapshots may go to members of etcd: their bytes are the same there. */
+class TestTransport extends Http2Transport {
+  override sendSnapshot(snapshot: OutgoingSnapshot): void {
+    const forEtcd = async (): Promise<SnapshotStream> => ({ ...snapshot, form: "etcd" });
+    super.sendSnapshot({ ...snapshot, forEtcd });
+  }
+}
+
 export class RealNetwork implements NetworkUnderTest {
   readonly #tls: TlsOptions | undefined;
   readonly #members: {
@@ -116,12 +130,17 @@ export class RealNetwork implements NetworkUnderTest {
   }[] = [];
 
   readonly #directory: string | undefined;
+  readonly #areEtcd: boolean;
   #sockets = 0;
 
-  /** @param directory of the members' unix sockets; ports of 127.0.0.1 if undefined */
-  constructor(tls?: TlsOptions, directory?: string) {
+  /**
+   * @param directory of the members' unix sockets; ports of 127.0.0.1 if undefined
+   * @param areEtcd whether the members speak as those of etcd
+   */
+  constructor(tls?: TlsOptions, directory?: string, areEtcd = false) {
     this.#tls = tls;
     this.#directory = directory;
+    this.#areEtcd = areEtcd;
   }
 
   /** Where a member listens: at an URL that it had, or at one that no other process takes. */
@@ -145,7 +164,7 @@ export class RealNetwork implements NetworkUnderTest {
     const mutable = new MutableListener(listener);
     const listen = [await this.#address(urls?.[0])];
     const localUrls: string[] = [];
-    const transport = new Http2Transport(
+    const transport = new TestTransport(
       {
         selfId: id,
         clusterId: CLUSTER_ID,
@@ -155,6 +174,7 @@ export class RealNetwork implements NetworkUnderTest {
         serverVersion: "3.7.0",
         minClusterVersion: "3.0.0",
         ...QUICK,
+        isEtcd: this.#areEtcd,
         ...settings.options,
       },
       {
@@ -169,6 +189,7 @@ export class RealNetwork implements NetworkUnderTest {
           settings.askMembers ??
           (async (_urls, reported) => reported(this.#members.map((member) => member.reported))),
         selfRemoved: settings.selfRemoved,
+        takesEtcd: settings.takesEtcd,
       },
     );
     this.#members.push({ transport, listener: mutable, reported: { id, peerUrls: localUrls } });

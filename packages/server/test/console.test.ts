@@ -2,21 +2,30 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { LogRing, openConsole } from "@quorate/console";
+import {
+  COLUMNS,
+  folderOf,
+  MAX_BODY_BYTES,
+  MAX_CHILDREN,
+  MAX_DECODED_BYTES,
+  MAX_FIELD_CHARS,
+  MAX_FOLDER_CHARS,
+  MAX_FOLDERS,
+  MAX_LOG_LINES,
+  MAX_REPORT_BYTES,
+  MAX_RUNNING_CALLS,
+  MAX_SAMPLES,
+  quantile,
+  Rates,
+  SAMPLE_MS,
+} from "@quorate/console/testing";
 import { type LogFields, type Logger, SeededRandom, silentLogger } from "@quorate/host";
 import { ManualClock, MemoryExchange } from "@quorate/host/testing";
 import type { Member } from "@quorate/member";
 import { fromUtf8, KVService, toBase64, toUtf8 } from "@quorate/proto";
 import { pageTable, serviceTable } from "@quorate/services";
-import { callAs, enableAuth, login } from "../../server/test/support/users.ts";
-import { World } from "../../server/test/support/world.ts";
-import { MAX_BODY_BYTES, MAX_RUNNING_CALLS } from "../src/api.ts";
-import { MAX_CHILDREN } from "../src/children.ts";
-import { MAX_DECODED_BYTES } from "../src/decode.ts";
-import { MAX_FIELD_CHARS, MAX_LOG_LINES } from "../src/log-ring.ts";
-import { folderOf } from "../src/names.ts";
-import { MAX_REPORT_BYTES } from "../src/overview.ts";
-import { COLUMNS, MAX_SAMPLES, quantile, Rates, SAMPLE_MS } from "../src/rates.ts";
-import { MAX_FOLDER_CHARS, MAX_FOLDERS } from "../src/top.ts";
+import { callAs, enableAuth, login } from "./support/users.ts";
+import { World } from "./support/world.ts";
 
 const base64 = (text: string): string => toBase64(fromUtf8(text));
 const text = (encoded: string): string => Buffer.from(encoded, "base64").toString("latin1");

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { raftpb } from "@quorate/proto";
-import type { Membership } from "@quorate/store";
+import type { Membership } from "../src/membership/membership.ts";
 import { type SurvivorState, survivorEntries } from "../src/membership/sole-survivor.ts";
 
 const { ConfChangeAddLearnerNode, ConfChangeAddNode, ConfChangeRemoveNode, ConfChangeUpdateNode } =

@@ -1,12 +1,13 @@
 /**
- * --force-new-cluster: a member whose others are lost goes on alone. Entries at the end of its log
+ * --force-new-cluster and "quoratectl recover": a member whose others are lost goes on alone. Entries at the end of its log
  * take the others out of the membership, and make it a voter if it is a learner; they count as
  * committed, as does all before them. (etcd: NewConfigChangeEntries. It drops what is not known to
  * be committed; here that stays, because it may have been acknowledged: no member is left
  * that could have decided otherwise.)
  */
 import { raftpb } from "@quorate/proto";
-import { encodeChangeContext, type Membership } from "@quorate/store";
+import { encodeChangeContext } from "./member.ts";
+import type { Membership } from "./membership.ts";
 
 const { ConfChangeAddLearnerNode, ConfChangeAddNode, ConfChangeRemoveNode } = raftpb.ConfChangeType;
 
@@ -20,6 +21,32 @@ export interface SurvivorState {
   /** Of the log's last entry, and the present term. */
   readonly lastIndex: number;
   readonly term: number;
+}
+
+/** What the log of a survivor gets at its end. */
+export interface SoleSurvivor {
+  readonly hardState: raftpb.HardState;
+  readonly entries: readonly raftpb.Entry[];
+}
+
+/**
+ * What makes a member the only one of its cluster, once it is in its log.
+ * @param last the log's last entry, or the snapshot at which it begins
+ * @returns undefined if by its own log this is no member of the cluster
+ */
+export function soleSurvivor(
+  member: Pick<SurvivorState, "memberId" | "membership" | "appliedIndex" | "entries">,
+  { term, vote }: raftpb.HardState,
+  last: { readonly index: number; readonly term: number },
+): SoleSurvivor | undefined {
+  const present = Math.max(term, last.term);
+  const entries = survivorEntries({ ...member, lastIndex: last.index, term: present });
+  if (entries === undefined) return undefined;
+  const commit = last.index + entries.length;
+  return {
+    hardState: { term: present, vote: present === term ? vote : 0n, commit },
+    entries,
+  };
 }
 
 /**

@@ -1,0 +1,190 @@
+/**
+ * quoratectl migrate: replaces all members of a running cluster by those of another program, one
+ * after the other. Not in etcdctl.
+ */
+import { badArguments, type Command, Exit, ExitCode, type Invocation } from "@quorate/cli";
+import { defined, idToHex, type Member } from "@quorate/proto";
+import { asExit } from "../connect/failed-call.ts";
+import { peerUrl } from "../connect/peer-url.ts";
+import { MovingCluster, presentOf, type Seen } from "../migrate/cluster.ts";
+import { describe, planOf, type Step, type Wanted } from "../migrate/plan.ts";
+import { repeatSteps, type Stepped } from "./member-steps.ts";
+import { printVariables, variablesOf } from "./member-variables.ts";
+
+const PROGRAMS = ["quorate", "etcd"] as const;
+
+interface Migration {
+  readonly invocation: Invocation;
+  readonly cluster: MovingCluster;
+  readonly wanted: readonly Wanted[];
+  readonly program: string;
+  /** Names of members for whose start this run has done what it can. */
+  readonly started: Set<string>;
+}
+
+/** "NAME=PEER-URL" of each member. Throws Exit. */
+function wantedOf(texts: readonly string[]): Wanted[] {
+  const wanted = texts.map((text) => {
+    const at = text.indexOf("=");
+    if (at < 1) throw badArguments(`--member is NAME=PEER-URL, not ${JSON.stringify(text)}`);
+    return { name: text.slice(0, at), peerUrl: peerUrl(text.slice(at + 1)) };
+  });
+  if (wanted.length === 0) throw badArguments("give each member as --member NAME=PEER-URL");
+  for (const field of ["name", "peerUrl"] as const)
+    if (new Set(wanted.map((one) => one[field])).size < wanted.length)
+      throw badArguments("two of --member have the same name or peer URL");
+  return wanted;
+}
+
+/** Starts a member by --start, or says how. */
+async function start(migration: Migration, { name, peerUrl }: Wanted, members: readonly Member[]) {
+  const { invocation, program, started } = migration;
+  if (started.has(name)) return;
+  started.add(name);
+  const { io, flags } = invocation;
+  const added = {
+    member: members.find(({ peerURLs }) => peerURLs.includes(peerUrl)),
+    members: [...members],
+  };
+  const command = flags.string("start");
+  if (command === "") {
+    io.stdout(`Start ${name} with ${program} and these variables or the corresponding flags:\n`);
+    printVariables(io, name, [peerUrl], added);
+    io.stdout("\n");
+    return;
+  }
+  const env = { ...io.env, ...Object.fromEntries(variablesOf(name, [peerUrl], added)) };
+  const { code, error } = await io.run(["/bin/sh", "-c", command], env).ended;
+  if (code !== 0) throw new Exit(ExitCode.error, `--start for ${name} failed: ${error ?? code}`);
+}
+
+/** How far a learner is. */
+function progressOf(id: bigint, seen: readonly Seen[]): string {
+  const applied = (one: Seen | undefined): number => one?.status.raftAppliedIndex ?? 0;
+  const most = Math.max(...seen.map(applied));
+  return `index ${applied(seen.find(({ member }) => member.ID === id))} of ${most}`;
+}
+
+async function step(migration: Migration): Promise<Stepped> {
+  const { cluster, wanted } = migration;
+  const { members, seen } = await cluster.look();
+  const present = presentOf(members, seen);
+  const plan = planOf(present, wanted);
+  const next = defined(plan[0], "a step");
+  const client = await cluster.client();
+  const report = async (): Promise<Stepped> => {
+    const { revision, members: compared } = await cluster.compareHashes();
+    migration.invocation.io.stdout(
+      `${describe(next)}: done. ${compared} members are equal at revision ${revision}; ` +
+        `${plan.length - 2} steps to go.\n`,
+    );
+    return { done: false, waitsFor: "" };
+  };
+  switch (next.kind) {
+    case "add":
+      await client.memberAdd([next.wanted.peerUrl], { isLearner: true });
+      return report();
+    case "start":
+      await start(migration, next.wanted, members);
+      return { done: false, waitsFor: `${next.wanted.name} has not been started yet` };
+    case "promote":
+      try {
+        await client.memberPromote(next.member.id);
+      } catch (error) {
+        const { code } = error as { code?: string };
+        if (code !== "MemberLearnerNotReady") throw error;
+        const how = progressOf(next.member.id, seen);
+        return { done: false, waitsFor: `${next.wanted.name} catches up: ${how}` };
+      }
+      return report();
+    case "move-leader": {
+      const leader = seen.find(({ member }) => member.ID === next.from.id);
+      if (leader === undefined) return { done: false, waitsFor: "the leader does not respond" };
+      await client.moveLeader(leader.endpoint, next.to.id);
+      return report();
+    }
+    case "remove":
+      await client.memberRemove(next.member.id);
+      return report();
+    case "done":
+      return { done: true, waitsFor: "" };
+    case "refused":
+      throw new Exit(ExitCode.error, next.why);
+  }
+}
+
+function showPlan({ invocation: { io }, program }: Migration, plan: readonly Step[]): void {
+  const [last] = plan.slice(-1);
+  if (last?.kind === "refused") throw new Exit(ExitCode.error, last.why);
+  io.stdout(`The plan, to ${program}:\n`);
+  for (const [i, one] of plan.entries())
+    io.stdout(`${String(i + 1).padStart(4)}. ${describe(one)}\n`);
+}
+
+async function run(invocation: Invocation): Promise<void> {
+  const { args, flags, io } = invocation;
+  if (args.length > 0) throw badArguments("migrate takes no arguments");
+  const program = flags.string("to");
+  if (!PROGRAMS.some((one) => one === program))
+    throw badArguments(`--to is quorate or etcd, not ${JSON.stringify(program)}`);
+  const cluster = new MovingCluster(invocation);
+  const wanted = wantedOf(flags.strings("member"));
+  const migration = { invocation, cluster, wanted, program, started: new Set<string>() };
+  try {
+    const problems = await cluster.problems();
+    for (const problem of problems) io.stderr(`problem: ${problem}\n`);
+    if (problems.length > 0)
+      throw new Exit(ExitCode.error, "the cluster cannot be moved before these are mended");
+    const { revision, members: compared } = await cluster.compareHashes();
+    const { members, seen } = await cluster.look();
+    const { header } = await (await cluster.client()).memberList();
+    io.stdout(
+      `Cluster ${idToHex(header?.clusterId ?? 0n)}: ${compared} members are equal at revision ${revision}.\n`,
+    );
+    showPlan(migration, planOf(presentOf(members, seen), wanted));
+    if (flags.bool("dry-run")) return;
+    const deadlineNs = io.nowNs() + BigInt(Math.round(flags.durationMs("wait-timeout") * 1e6));
+    await repeatSteps(io, deadlineNs, () => step(migration));
+    const end = await cluster.compareHashes();
+    io.stdout(
+      `All members are of ${program}: ${end.members} are equal at revision ${end.revision}. ` +
+        "Point clients at their URLs.\n",
+    );
+  } catch (error) {
+    throw asExit(error, io);
+  } finally {
+    cluster.close();
+  }
+}
+
+export const migrateClusterCommand: Command = {
+  use: "migrate --to quorate|etcd --member NAME=PEER-URL...",
+  short: "Replaces all members of a running cluster by those of another program",
+  long: `Replaces all members of a running cluster, from etcd 3.5 or later to Quorate or back, one after the
+other: adds a new one as a learner, has it started, promotes it when it has caught up, removes an old
+one, the leader last. After each step the hashes of all members are compared at one revision, and a
+difference ends the command. The cluster keeps its id and always has as many voters as before.
+
+--member gives each member as it is to be. Members of the cluster with such a peer URL stay, so the
+command goes on where it was interrupted, and turns back if it is given the members from before; a
+member that was removed needs an empty data directory then.
+
+--start is a shell command that starts the new member and returns; it finds ETCD_NAME and the other
+variables. Without it, the command prints them and waits. Removed members end by themselves.`,
+  flags: {
+    to: { kind: "string", defaultText: "", doc: "program of the new members", values: PROGRAMS },
+    member: {
+      kind: "strings",
+      defaultText: "",
+      doc: "NAME=PEER-URL of each member as it is to be",
+    },
+    start: { kind: "string", defaultText: "", doc: "shell command that starts a new member" },
+    "dry-run": { kind: "bool", defaultText: "false", doc: "check, print the plan, change nothing" },
+    "wait-timeout": {
+      kind: "duration",
+      defaultText: "1h",
+      doc: "how long to wait for new members and for the cluster",
+    },
+  },
+  run,
+};
