@@ -54,7 +54,6 @@ function closingOf(code: string, start: number): number {
 /** Files that may declare a value to be of any type, and why. */
 const CAST: Readonly<Record<string, string>> = {
   "packages/host/node/keyspace.ts": "classic-level's types lack the methods that it has",
-  "packages/kube-apiserver/src/crd/cel/engine.ts": "the library's types are looser than its values",
   "packages/metrics/node/prometheus.ts": "prom-client reads less of a metric than its types say",
   "packages/rpc/node/websocket/index.ts": "ws exports its Receiver without a type",
   "scripts/dev/command-line.ts": "yargs infers the options of a table less exactly",

@@ -11,10 +11,17 @@ import {
   LeaseService,
   MaintenanceService,
 } from "@quorate/proto";
+import { AuthClient, enableAuth, grantOf } from "../support/auth.ts";
 import { assertEqualHashes, leaderOf, statusOf, withClient } from "../support/checks.ts";
 import type { TestClient } from "../support/client.ts";
 import { type TestCluster, withCluster } from "../support/cluster.ts";
-import { type Executable, etcdNewest, etcdOf, memberUnderTest } from "../support/executables.ts";
+import {
+  type Executable,
+  etcdNewest,
+  etcdOf,
+  memberUnderTest,
+  skipWithoutEtcdNewest,
+} from "../support/executables.ts";
 import type { TestMember } from "../support/member.ts";
 import { SeededRandom, seedOf } from "../support/random.ts";
 import { clientOf, sendHistory } from "../support/snapshots.ts";
@@ -183,3 +190,57 @@ for (const release of ["3.5", "3.6", "3.7"] as const) {
     });
   });
 }
+
+test("users of a mixed cluster: what etcd applies whoever asks is applied by all", {
+  skip: skipWithoutEtcdNewest,
+}, async () => {
+  const flags = ETCD_FLAGS["3.7"]!;
+  await withCluster({ executable: etcdNewest!, size: 1, flags }, async (cluster) => {
+    const ours = await join(cluster, "ours", memberUnderTest, QUORATE_FLAGS);
+    await promote(cluster, ours);
+    const [theirs] = cluster.members;
+    const clients = [theirs!, ours].map((member) => new AuthClient(member.clientAddress));
+    const [atEtcd, atOurs] = clients as [AuthClient, AuthClient];
+    const { Put, Compact, Range } = KVService.methods;
+    const { LeaseGrant, LeaseRevoke } = LeaseService.methods;
+    const { HashKV } = MaintenanceService.methods;
+    try {
+      await enableAuth(atEtcd, {
+        ann: [
+          ["a", "c", "readwrite"],
+          ["a", "e", "read"],
+        ],
+      });
+      for (const client of clients) await client.login("root");
+      // For a range that the role has, behind another one of its key: etcd adds a second one.
+      await atOurs.call(...grantOf("ann", ["a", "e", "write"]));
+      await atOurs.login("ann");
+      await atEtcd.login("ann");
+      for (const client of clients)
+        await client.call(Put, { key: fromLatin1("d"), value: fromLatin1("1") });
+      await atOurs.call(Range, { key: fromLatin1("d") });
+      // Where etcd lets users without the role root, or nobody, have something done, all have it.
+      const { header } = await atEtcd.call(Put, { key: fromLatin1("a"), value: fromLatin1("2") });
+      await atEtcd.try(Compact, { revision: header!.revision });
+      await atEtcd.try(LeaseGrant, { ID: 6n, TTL: 60 }, "");
+      assert.match((await atOurs.try(Compact, { revision: 1 })).text, /permission denied/);
+      assert.notEqual((await atOurs.try(LeaseGrant, { ID: 4n, TTL: 60 }, "")).code, 0);
+      const { ID } = await atEtcd.call(LeaseGrant, { ID: 5n, TTL: 1 });
+      await atOurs.call(Put, { key: fromLatin1("b"), value: fromLatin1("3"), lease: ID });
+      await atEtcd.call(LeaseRevoke, { ID });
+      const hashes = await Promise.all(
+        clients.map(async (client) => {
+          await client.login("root");
+          // Linearizable: all before it is applied.
+          await client.call(Range, { key: fromLatin1("a") });
+          const { hash, compactRevision } = await client.call(HashKV, {});
+          const { leases } = await client.call(LeaseService.methods.LeaseLeases, {});
+          return { hash, compactRevision, leases: leases.map((one) => one.ID) };
+        }),
+      );
+      assert.deepEqual(hashes[0], hashes[1]);
+    } finally {
+      for (const client of clients) client.close();
+    }
+  });
+});

@@ -412,6 +412,7 @@ export const LEFT_OUT: Readonly<Record<string, string>> = {
   "packages/store/src/etcd-file/": "a file of the operator or of a member; fields by JSON.parse",
   "packages/store/src/membership/membership.ts": "a record of the store, by JSON.parse",
   "packages/store/src/store.ts": "the version of the cluster, which was checked",
+  "packages/backup/src/exchange.ts": "names in the operator's own directory",
   "packages/host/node/memory/": "paths and keys of the process's own",
   "packages/member/src/identity/passwords.ts": "a stored hash, by one pattern from its start",
   "packages/embed/": "the options of the program that embeds a member",
@@ -438,7 +439,7 @@ export const LEFT_OUT: Readonly<Record<string, string>> = {
   "packages/member/src/identity/jwt/jwt-tokens.ts":
     "a claim of a token whose signature is good, by one split",
   "packages/member/src/corruption/peer-hash.ts": "a body of a bounded size, by JSON.parse",
-  "packages/console/src/api.ts": "JSON.parse of 192 KiB, for a user who is known",
+  "packages/console/src/api.ts": "JSON.parse of 32 KiB, for a user who is known",
   "packages/console/src/overview.ts": "JSON.parse of a member's report of 64 KiB",
   "packages/http-kv/src/credentials.ts": "2,048 characters at the most",
   "packages/member/src/membership/":

@@ -31,11 +31,13 @@ export function show(root, { every }) {
     h("table", { class: "log" }, body),
   );
   return every(2000, async () => {
-    const { lines: added } = await own("log", { after: lines.at(-1)?.sequence ?? 0 });
-    if (added.length === 0) return;
-    lines.push(...added);
-    lines.splice(0, Math.max(0, lines.length - MAX_LINES));
-    draw();
+    for (;;) {
+      const { lines: added } = await own("log", { after: lines.at(-1)?.sequence ?? 0 });
+      if (added.length === 0) return;
+      lines.push(...added);
+      lines.splice(0, Math.max(0, lines.length - MAX_LINES));
+      draw();
+    }
   });
 }
 

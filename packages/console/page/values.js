@@ -10,7 +10,7 @@ const MAX_FIELDS = 5000;
 const MAX_DEPTH = 12;
 const KUBERNETES = "k8s\0";
 /** A longer value is not decoded by the member. */
-const MAX_DECODED_BYTES = 128 * 1024;
+const MAX_DECODED_BYTES = 16 * 1024;
 
 /**
  * The views that a value has, the best one first: [name, text of it or a promise of that].

@@ -36,7 +36,7 @@ import { COLUMNS, MAX_SAMPLES, type Rates, SAMPLE_MS } from "./rates.ts";
 import { topSteps } from "./top.ts";
 
 /** Longest body: a value to decode, in base64. */
-export const MAX_BODY_BYTES: number = 192 * 1024;
+export const MAX_BODY_BYTES: number = 32 * 1024;
 /** Calls that run at a time; more are refused. */
 export const MAX_RUNNING_CALLS = 32;
 const JSON_HEADERS = { "content-type": "application/json", "cache-control": "no-store" };

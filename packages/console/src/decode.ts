@@ -3,8 +3,8 @@
  */
 import { builtinKind, metaProtobuf, parseApiVersion, writeYaml } from "@quorate/kube-storage";
 
-/** A longer value is not decoded: about 5 ms. */
-export const MAX_DECODED_BYTES: number = 128 * 1024;
+/** A longer value is not decoded: some 5 ms for one of many small fields. */
+export const MAX_DECODED_BYTES: number = 16 * 1024;
 
 /** The object as YAML; undefined for a value that is no object of a built-in kind. */
 export async function decodedYaml(value: Uint8Array): Promise<string | undefined> {

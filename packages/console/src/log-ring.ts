@@ -7,7 +7,9 @@ import type { Clock, LogFields, Logger, LogLevel } from "@quorate/host";
 /** Lines that are kept; beyond, the oldest is forgotten. */
 export const MAX_LOG_LINES = 1000;
 /** Characters of a line's fields that are kept. */
-export const MAX_FIELD_CHARS = 2048;
+export const MAX_FIELD_CHARS = 1024;
+/** Lines of one answer; the next ones are asked for by the number of the last. */
+export const MAX_ANSWER_LINES = 200;
 
 /** One line. */
 export interface LogLine {
@@ -44,11 +46,12 @@ export class LogRing {
     this.#lines[(sequence - 1) % MAX_LOG_LINES] = line;
   }
 
-  /** The lines after that number, oldest first. */
+  /** The first MAX_ANSWER_LINES lines after that number, oldest first. */
   after(sequence: number): LogLine[] {
     return this.#lines
       .filter((line) => line.sequence > sequence)
-      .sort((a, b) => a.sequence - b.sequence);
+      .sort((a, b) => a.sequence - b.sequence)
+      .slice(0, MAX_ANSWER_LINES);
   }
 }
 

@@ -4,8 +4,9 @@ import { join } from "node:path";
 import type { FlagValues } from "@quorate/cli";
 import { CodedError } from "@quorate/proto";
 import { AUTHORIZATION_MODES, type AuthorizationMode } from "../src/authz/union.ts";
+import { CONTROLLERS, type ControllerName } from "../src/controllers/controllers.ts";
 import { firstAddressOf } from "../src/crd/validation/ip.ts";
-import type { EtcdOptions, ServeOptions } from "./serve-options.ts";
+import type { EtcdOptions, EtcdOverride, ServeOptions } from "./serve-options.ts";
 
 /** A flag that is refused; the text is for the operator. */
 export class FlagRefusal extends CodedError<"BadFlag"> {
@@ -53,6 +54,7 @@ export function optionsOf(flags: FlagValues): ServeOptions {
     authorizationModes: modesOf(flags),
     anonymousAuth: flags.bool("anonymous-auth"),
     enforceOwnerReferences: pluginsOf(flags).has(OWNER_REFERENCES),
+    controllers: controllersOf(flags),
     encryptionConfigFile: flags.string("encryption-provider-config"),
     encryptionReload: flags.bool("encryption-provider-config-automatic-reload"),
     audit: auditOf(flags),
@@ -115,6 +117,8 @@ function etcdOf(flags: FlagValues): EtcdOptions | undefined {
   if (servers.length === 0) {
     if (flags.isSet("embedded") && !flags.bool("embedded"))
       throw new FlagRefusal("--embedded=false needs --etcd-servers");
+    if (flags.strings("etcd-servers-overrides").length > 0)
+      throw new FlagRefusal("--etcd-servers-overrides needs --etcd-servers");
     if (caFile !== "" || certFile !== "" || keyFile !== "")
       throw new FlagRefusal(
         "--etcd-cafile, --etcd-certfile and --etcd-keyfile need --etcd-servers",
@@ -125,7 +129,23 @@ function etcdOf(flags: FlagValues): EtcdOptions | undefined {
     throw new FlagRefusal("--embedded and --etcd-servers exclude each other");
   if ((certFile === "") !== (keyFile === ""))
     throw new FlagRefusal("--etcd-certfile and --etcd-keyfile need each other");
-  return { servers, caFile, certFile, keyFile };
+  return { servers, overrides: overridesOf(flags), caFile, certFile, keyFile };
+}
+
+/** "group/resource#server;server" each; "" is the core group. */
+function overridesOf(flags: FlagValues): EtcdOverride[] {
+  return flags.strings("etcd-servers-overrides").map((text) => {
+    const [ref = "", list = "", ...rest] = text.split("#");
+    const [group = "", resource = "", ...more] = ref.split("/");
+    const servers = list.split(";");
+    const isUrl = (server: string) => /^https?:$/.test(URL.parse(server)?.protocol ?? "");
+    if (rest.length === 0 && more.length === 0 && resource !== "" && servers.every(isUrl))
+      return { group, resource, servers };
+    throw new FlagRefusal(
+      "--etcd-servers-overrides invalid, must be of format: group/resource#servers, where servers " +
+        `are URLs, semicolon separated; it is ${text}`,
+    );
+  });
 }
 
 function tlsOf(flags: FlagValues): ServeOptions["tls"] {
@@ -206,6 +226,21 @@ function servicesOf(flags: FlagValues): ReadonlyMap<string, string> {
     services.set(service, address);
   }
   return services;
+}
+
+/** As kube-controller-manager reads its flag: a name decides more than "*". */
+function controllersOf(flags: FlagValues): ControllerName[] {
+  const wanted = new Set(flags.strings("controllers"));
+  for (const text of wanted) {
+    const name = text.replace(/^-/, "");
+    if (text !== "*" && !(CONTROLLERS as readonly string[]).includes(name))
+      throw new FlagRefusal(
+        `--controllers has ${JSON.stringify(text)}; known: ${CONTROLLERS.join(", ")}`,
+      );
+  }
+  return CONTROLLERS.filter(
+    (name) => wanted.has(name) || (wanted.has("*") && !wanted.has(`-${name}`)),
+  );
 }
 
 function pluginsOf(flags: FlagValues): ReadonlySet<string> {

@@ -18,6 +18,9 @@ const storage: Flags = {
   ),
   embedded: yesNo("keep objects with a member in this process; implied without --etcd-servers"),
   "etcd-servers": list("endpoints of the cluster that holds the objects"),
+  "etcd-servers-overrides": list(
+    "clusters of single resources, by commas: group/resource#server;server, such as /events#https://host:2379",
+  ),
   "etcd-cafile": text("CA that verifies the cluster's certificates"),
   "etcd-certfile": text("client certificate for the cluster"),
   "etcd-keyfile": text("key of that certificate"),
@@ -60,6 +63,10 @@ const identity: Flags = {
   "anonymous-auth": yesNo("serve requests without credentials as system:anonymous", "true"),
   "authorization-mode": list("authorizers in order: RBAC, AlwaysAllow, AlwaysDeny", "RBAC"),
   "enable-admission-plugins": list("admission besides the standard one, by plug-in names"),
+  controllers: list(
+    "controllers that run here, by kube-controller-manager's names: * for all, name or -name for one; empty for none, as with envtest",
+    "*",
+  ),
   "service-account-issuer": list(
     "issuers of service account tokens; the first one signs",
     "https://kubernetes.default.svc.cluster.local",

@@ -1,15 +1,26 @@
 /** What an API server is started with, from flags or from a program. */
 
 import type { AuthorizationMode } from "../src/authz/union.ts";
+import { CONTROLLERS, type ControllerName } from "../src/controllers/controllers.ts";
 import type { TypedResource } from "../src/typed/define-resource.ts";
 
 /** The cluster that holds the objects. */
 export interface EtcdOptions {
   readonly servers: readonly string[];
+  /** Clusters of single resources. Absent: all are in the first one. */
+  readonly overrides?: readonly EtcdOverride[];
   /** Paths of PEM files; "" for none. */
   readonly caFile: string;
   readonly certFile: string;
   readonly keyFile: string;
+}
+
+/** One of --etcd-servers-overrides: "/events#https://one:2379;https://two:2379". */
+export interface EtcdOverride {
+  /** "" for the core group. */
+  readonly group: string;
+  readonly resource: string;
+  readonly servers: readonly string[];
 }
 
 export interface ServeOptions {
@@ -47,6 +58,8 @@ export interface ServeOptions {
   readonly anonymousAuth: boolean;
   /** Setting owner references that block a deletion needs permission to finalize the owner. */
   readonly enforceOwnerReferences: boolean;
+  /** Those that run here, by kube-controller-manager's names. */
+  readonly controllers: readonly ControllerName[];
   /** "" for none. */
   readonly encryptionConfigFile: string;
   readonly encryptionReload: boolean;
@@ -108,6 +121,7 @@ export const DEFAULT_SERVE_OPTIONS: Omit<ServeOptions, "dataDir"> = {
   authorizationModes: ["RBAC"],
   anonymousAuth: true,
   enforceOwnerReferences: false,
+  controllers: CONTROLLERS,
   encryptionConfigFile: "",
   encryptionReload: false,
   audit: {

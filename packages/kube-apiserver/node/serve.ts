@@ -27,6 +27,7 @@ import { MAX_BODY_BYTES } from "../src/handlers/call.ts";
 import { timedCluster } from "../src/server/api-metrics.ts";
 import { ControlPlane, type ControlPlaneOptions } from "../src/server/control-plane.ts";
 import { openIdPages } from "../src/server/openid-pages.ts";
+import type { ClusterOverride } from "../src/server/resource-storages.ts";
 import { type AuditLog, openAuditLog } from "./audit-log.ts";
 import {
   clientCertificate,
@@ -114,10 +115,12 @@ async function open(options: ServeOptions, deps: ServeDeps, opened: Opened): Pro
   const { logger } = deps;
   const storageMetrics = new MetricRegistry();
   const cluster = timedCluster(new LibraryCluster(client), storageMetrics, nodeClock);
+  const overrides = overridesOf(options, opened);
   const pages = new Map();
   const settings = planeOptions(options, certificates, logger);
   const plane = new ControlPlane(settings, {
     cluster,
+    overrides,
     clock: nodeClock,
     random: nodeRandom(),
     logger,
@@ -243,6 +246,18 @@ async function storeClient(
   return client;
 }
 
+/** One client for each set of servers. */
+function overridesOf({ etcd }: ServeOptions, opened: Opened): ClusterOverride[] {
+  if (etcd === undefined) return [];
+  const bySet = Map.groupBy(etcd.overrides ?? [], ({ servers }) => [...servers].sort().join(";"));
+  return [...bySet.values()].map((holds) => {
+    const endpoints = holds[0]?.servers ?? [];
+    const client = connect({ endpoints, tls: etcdTls(etcd) });
+    opened.add(() => client.close());
+    return { cluster: new LibraryCluster(client), holds };
+  });
+}
+
 function etcdTls({ caFile, certFile, keyFile }: EtcdOptions) {
   if (caFile === "" && certFile === "") return undefined;
   const read = (path: string) => (path === "" ? undefined : readFileSync(path, "utf8"));
@@ -291,6 +306,7 @@ function planeOptions(
     policy: {
       enforceOwnerReferences: options.enforceOwnerReferences,
       rootCaPem: caOf(options, certificates),
+      controllers: new Set(options.controllers),
       identity: `apiserver-${randomUUID()}`,
       createsDefaultRoles: options.authorizationModes.includes("RBAC"),
     },

@@ -13,6 +13,10 @@ export const commands: PackageCommands = {
       about: "Kubernetes' patches",
       file: "packages/kube-apiserver/test/apply/reference-main.ts",
     },
+    cel: {
+      about: "expressions with Kubernetes' own CEL environment",
+      file: "packages/kube-apiserver/test/interop/cel/main.ts",
+    },
     "kube-api": {
       about: "kube-apiserver's responses",
       file: "packages/kube-apiserver/test/interop/rest/main.ts",
@@ -38,6 +42,10 @@ export const commands: PackageCommands = {
     go: {
       about: "client-go and controller-runtime",
       file: "packages/kube-apiserver/test/interop/go/main.ts",
+    },
+    suites: {
+      about: "tests of other projects, unchanged, on the API server",
+      file: "packages/kube-apiserver/test/interop/go/suites.ts",
     },
   },
   soak: {

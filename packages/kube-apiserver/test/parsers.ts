@@ -228,7 +228,7 @@ export const LISTED: readonly Listed[] = [
   ),
   ...["", "'", "object.", "[", "object == ", "object.matches('a') || ", "size("].map((start) =>
     listed(
-      "kube-apiserver/src/crd/cel/faults",
+      "kube-apiserver/src/crd/cel/lang/lex",
       `condition in CEL ${start}`,
       async (_, load) => {
         const { MatchConditionCompiler } = await load(
@@ -286,6 +286,16 @@ export const LEFT_OUT: Readonly<Record<string, string>> = {
     "a token that jose has taken apart",
   "packages/kube-apiserver/src/authn/token-requests.ts": "claims that were made here",
   "packages/kube-apiserver/src/authz/": "paths of rules against a path, by prefix",
+  "packages/kube-apiserver/src/crd/cel/cost/": "names of functions in the source's tables",
+  "packages/kube-apiserver/src/crd/cel/lang/standard.ts":
+    "texts that expressions convert; functions/ has entries of the same kind",
+  "packages/kube-apiserver/src/crd/cel/faults.ts": "an expression that the lexer has bounded",
+  "packages/kube-apiserver/src/crd/cel/lang/ast.ts": "names that the lexer has found",
+  "packages/kube-apiserver/src/crd/cel/lang/check.ts": "names that the lexer has found",
+  "packages/kube-apiserver/src/crd/cel/lang/environment.ts": "signatures of the source",
+  "packages/kube-apiserver/src/crd/cel/lang/evaluate.ts": "names that the lexer has found",
+  "packages/kube-apiserver/src/crd/cel/lang/parse.ts": "tokens; the lexer has the entry",
+  "packages/kube-apiserver/src/crd/cel/lang/types.ts": "signatures of the source",
   "packages/kube-apiserver/src/crd/conversion/": "versions in the definition",
   "packages/kube-apiserver/src/crd/schema/embedded.ts": "an apiVersion, by parseApiVersion",
   "packages/kube-apiserver/src/crd/serving/":

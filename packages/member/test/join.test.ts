@@ -88,9 +88,27 @@ test("a member joins as the one of the cluster that has its URLs", async () => {
     [`${B}/members`, 10_000],
     [`${A}/version`, 7000],
     [`${B}/version`, 7000],
-    [`${A}/quorate/features`, 2000],
-    [`${B}/quorate/features`, 2000],
+    [`${A}/quorate/features`, 10_000],
+    [`${B}/quorate/features`, 10_000],
   ]);
+});
+
+test("a member that joins finds out whether members of etcd are in the cluster", async () => {
+  const features = (followsEtcd: boolean) => json({ features: [], followsEtcd });
+  const cases: [boolean, PeerAnswer | undefined, PeerAnswer | undefined][] = [
+    [false, features(false), features(false)],
+    [true, features(false), { status: 404, body: new Uint8Array(0) }],
+    [true, features(true), undefined],
+    [false, { status: 500, body: new Uint8Array(0) }, undefined],
+  ];
+  for (const [expected, a, b] of cases) {
+    const { deps } = peers({
+      ...ANSWERS,
+      [`${A}/quorate/features`]: a,
+      [`${B}/quorate/features`]: b,
+    });
+    assert.equal((await joinCluster(CONFIG, deps)).followsEtcd, expected);
+  }
 });
 
 test("why a member cannot join", async () => {

@@ -49,7 +49,7 @@ const HTTP1: Uint8Array = fromLatin1("HTTP/1.");
  */
 export class ForeignHeadError extends FrameError {
   constructor() {
-    super("the other side speaks as members of etcd do");
+    super("head that no member of Quorate writes; members of etcd do");
   }
 }
 

@@ -163,7 +163,8 @@ describe("a tunnel", () => {
       [/ping of 1 bytes/, [0, 0, 1, 6, 0, 0, 0, 0, 0, 1]],
       [/window update by 0 bytes/, [0, 0, 4, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0]],
       [/window update by 2147483647 bytes/, [0, 0, 4, 8, 0, 0, 0, 0, 0, 127, 255, 255, 255]],
-      [/head that no member writes/, [0, 0, 1, 1, 4, 0, 0, 0, 1, 0x82]],
+      [/head that no member of Quorate writes/, [0, 0, 1, 1, 4, 0, 0, 0, 1, 0x82]],
+      [/head that no member of Quorate writes/, [...Buffer.from("HTTP/1.1 400 Bad Request")]],
       [/frame of type 9/, [0, 0, 0, 9, 0, 0, 0, 0, 1]],
     ];
     for (const [message, bytes] of wrong) {

@@ -22,8 +22,26 @@ export interface ControllersDependencies {
   readonly logger: Logger;
 }
 
+/** By kube-controller-manager's names (--controllers). */
+export const CONTROLLERS = [
+  "clusterrole-aggregation-controller",
+  "garbage-collector-controller",
+  "namespace-controller",
+  "root-ca-certificate-publisher-controller",
+  "serviceaccount-controller",
+] as const;
+
+export type ControllerName = (typeof CONTROLLERS)[number];
+
+export interface ControllersOptions {
+  /** For kube-root-ca.crt; "" for none. */
+  readonly rootCaPem: string;
+  readonly enabled: ReadonlySet<ControllerName>;
+}
+
 /** One epoch of leadership: made, started and stopped once. */
 export class Controllers {
+  readonly #enabled: ReadonlySet<ControllerName>;
   readonly #deps: ControllersDependencies;
   readonly #namespaces: Informer;
   readonly #informers: readonly Informer[];
@@ -34,14 +52,19 @@ export class Controllers {
   readonly #monitors: GcMonitors;
   #stopped = false;
 
-  /** @param rootCaPem for kube-root-ca.crt; "" for none */
-  constructor(rootCaPem: string, deps: ControllersDependencies) {
+  constructor({ rootCaPem, enabled }: ControllersOptions, deps: ControllersDependencies) {
+    this.#enabled = enabled;
     this.#deps = deps;
+    const publishesCa = enabled.has("root-ca-certificate-publisher-controller");
+    const contents = {
+      rootCaPem: publishesCa ? rootCaPem : "",
+      makesServiceAccounts: enabled.has("serviceaccount-controller"),
+    };
     const { client, clock, logger, served } = deps;
     this.#deletion = new NamespaceDeletion(deps, () => {
       for (const namespace of this.#namespaces.objects()) this.#deletion.observe(namespace);
     });
-    this.#content = new NamespaceContent(rootCaPem, {
+    this.#content = new NamespaceContent(contents, {
       client,
       clock,
       logger,
@@ -56,17 +79,22 @@ export class Controllers {
       this.#namespaces,
       this.#informer("", "serviceaccounts", this.#contentHandler, DEFAULT_SERVICE_ACCOUNT),
       this.#informer("", "configmaps", this.#contentHandler, ROOT_CA_NAME),
-      this.#informer(RBAC_GROUP, "clusterroles", {
-        added: (role) => this.#aggregation.observe(role),
-        updated: (role) => this.#aggregation.observe(role),
-        deleted: (role) => this.#aggregation.remove(role),
-      }),
+      ...(enabled.has("clusterrole-aggregation-controller")
+        ? [
+            this.#informer(RBAC_GROUP, "clusterroles", {
+              added: (role) => this.#aggregation.observe(role),
+              updated: (role) => this.#aggregation.observe(role),
+              deleted: (role) => this.#aggregation.remove(role),
+            }),
+          ]
+        : []),
     ];
   }
 
   /** Resolves when the collector has begun. */
   async start(): Promise<void> {
     for (const informer of this.#informers) informer.start();
+    if (!this.#enabled.has("garbage-collector-controller")) return;
     await this.#monitors.start();
     if (!this.#stopped) this.#collector.run();
   }
@@ -83,7 +111,7 @@ export class Controllers {
 
   get #namespaceHandler(): InformerHandler {
     const observe = (namespace: KubeObject): void => {
-      this.#deletion.observe(namespace);
+      if (this.#enabled.has("namespace-controller")) this.#deletion.observe(namespace);
       this.#content.check(namespace.metadata.name ?? "");
     };
     return {

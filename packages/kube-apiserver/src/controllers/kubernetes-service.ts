@@ -2,7 +2,7 @@
  * The Service "kubernetes" in the namespace "default", by which programs in a cluster find the API
  * server, with its Endpoints and EndpointSlice (Kubernetes: pkg/controlplane/controller/
  * kubernetesservice, pkg/controlplane/reconcilers). Each server of a cluster adds its own address
- * and takes it away when it stops; an address of a server that was killed stays until its next stop.
+ * and takes it away when it stops; that of a server that was killed stays until its next stop.
  */
 import type { Clock, Logger, Timer } from "@quorate/host";
 import { type KubeObject, semanticEqual } from "@quorate/kube-storage";

@@ -26,6 +26,12 @@ const ROOT_CA_ANNOTATIONS = {
     "guaranteed across distributions of Kubernetes clusters.",
 };
 
+export interface NamespaceContentOptions {
+  /** Of the server's own certificate; "" for none: no ConfigMap is written. */
+  readonly rootCaPem: string;
+  readonly makesServiceAccounts: boolean;
+}
+
 export interface NamespaceContentDependencies {
   readonly client: LocalClient;
   readonly clock: Clock;
@@ -37,13 +43,12 @@ export interface NamespaceContentDependencies {
 
 export class NamespaceContent {
   readonly #deps: NamespaceContentDependencies;
-  readonly #rootCaPem: string;
+  readonly #options: NamespaceContentOptions;
   readonly #queue: WorkQueue<string>;
 
-  /** @param rootCaPem of the server's own certificate; "" for none: no ConfigMap is written */
-  constructor(rootCaPem: string, deps: NamespaceContentDependencies) {
+  constructor(options: NamespaceContentOptions, deps: NamespaceContentDependencies) {
     this.#deps = deps;
-    this.#rootCaPem = rootCaPem;
+    this.#options = options;
     this.#queue = new WorkQueue(
       {
         name: "contents of namespaces",
@@ -72,7 +77,7 @@ export class NamespaceContent {
     const namespace = this.#deps.namespace(name);
     if (namespace === undefined || namespace.metadata.deletionTimestamp !== undefined) return true;
     try {
-      await this.#ensureServiceAccount(name);
+      if (this.#options.makesServiceAccounts) await this.#ensureServiceAccount(name);
       await this.#ensureRootCa(name);
     } catch (error) {
       // The namespace is being deleted, or gone.
@@ -96,10 +101,11 @@ export class NamespaceContent {
   }
 
   async #ensureRootCa(namespace: string): Promise<void> {
-    if (this.#rootCaPem === "") return;
+    const { rootCaPem } = this.#options;
+    if (rootCaPem === "") return;
     const { client } = this.#deps;
     const name = ROOT_CA_NAME;
-    const data = { "ca.crt": this.#rootCaPem };
+    const data = { "ca.crt": rootCaPem };
     const present = await client.get(CONFIG_MAPS, namespace, name);
     if (present === undefined) {
       const annotations = ROOT_CA_ANNOTATIONS;

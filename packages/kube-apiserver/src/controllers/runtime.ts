@@ -28,7 +28,7 @@ import { reconcileDefaultPolicy } from "../authz/bootstrap.ts";
 import { Informer, type InformerHandler, Stop } from "../informers/informer.ts";
 import { isAlreadyExists, LocalClient, type ResourceRef } from "../informers/local-client.ts";
 import { systemContext } from "../informers/system-context.ts";
-import { Controllers } from "./controllers.ts";
+import { CONTROLLERS, type ControllerName, Controllers } from "./controllers.ts";
 import { KubernetesService, type ServicePlace } from "./kubernetes-service.ts";
 import { LeaderElection } from "./leader-election.ts";
 
@@ -42,6 +42,8 @@ export interface PolicyRuntimeOptions {
   readonly enforceOwnerReferences: boolean;
   /** The CA of the server's certificate, for kube-root-ca.crt; "" for none. */
   readonly rootCaPem: string;
+  /** The controllers that run on the server that leads. Absent: all. */
+  readonly controllers?: ReadonlySet<ControllerName>;
   /** Of this server among those of the cluster. */
   readonly identity: string;
   /** Creates and repairs the default roles when the server starts. */
@@ -214,13 +216,17 @@ export class PolicyRuntime {
 
   #startControllers(): void {
     const { served, clock, random, logger } = this.#deps;
-    const controllers = new Controllers(this.#options.rootCaPem, {
-      client: this.client,
-      served,
-      clock,
-      random: random.fork("controllers"),
-      logger: logger.child("apiserver/controllers"),
-    });
+    const { rootCaPem, controllers: enabled = new Set(CONTROLLERS) } = this.#options;
+    const controllers = new Controllers(
+      { rootCaPem, enabled },
+      {
+        client: this.client,
+        served,
+        clock,
+        random: random.fork("controllers"),
+        logger: logger.child("apiserver/controllers"),
+      },
+    );
     this.#controllers = controllers;
     void controllers.start();
   }

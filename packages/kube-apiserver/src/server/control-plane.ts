@@ -44,7 +44,7 @@ import type { TypedResource } from "../typed/define-resource.ts";
 import { ApiServer, type ApiServerOptions } from "./api-server.ts";
 import type { HealthCheck } from "./health.ts";
 import { openApiPages } from "./openapi-pages.ts";
-import { ResourceStorages } from "./resource-storages.ts";
+import { type ClusterOverride, ResourceStorages } from "./resource-storages.ts";
 import {
   builtinServed,
   builtinSpecs,
@@ -76,6 +76,8 @@ export interface ControlPlaneOptions extends ApiServerOptions {
 
 export interface ControlPlaneDeps {
   readonly cluster: ClusterClient;
+  /** Clusters of some resources. */
+  readonly overrides?: readonly ClusterOverride[];
   readonly clock: Clock;
   /** Seeded from the system's randomness. */
   readonly random: Random;
@@ -113,7 +115,14 @@ export class ControlPlane {
         isCached: options.watchCache,
         compactionIntervalMs: options.compactionIntervalMs,
       },
-      { cluster, clock, random: random.fork("storage"), logger, transformerOf },
+      {
+        cluster,
+        clock,
+        logger,
+        transformerOf,
+        overrides: deps.overrides,
+        random: random.fork("storage"),
+      },
     );
     const { sha256Hex } = deps;
     const forAccess = { clock, logger, random: random.fork("access"), sha256Hex };
@@ -149,7 +158,7 @@ export class ControlPlane {
       minWatchMs: options.minWatchMs,
       frames: new SharedFrames(),
       version: options.version,
-      healthChecks: this.#healthChecks(deps.healthChecks ?? []),
+      healthChecks: this.#healthChecks(deps.healthChecks ?? [], deps.overrides?.length ?? 0),
       pages: deps.pages,
     });
     const registry = { clock, random: random.fork("registry"), collectsGarbage: true };
@@ -229,16 +238,28 @@ export class ControlPlane {
 
   #healthChecks(
     more: readonly HealthCheck[],
+    overrides: number,
   ): Record<"healthz" | "livez" | "readyz", readonly HealthCheck[]> {
     const passing = (name: string): HealthCheck => ({ name, check: () => undefined });
-    const storage = (name: string): HealthCheck => ({
+    const storage = (name: string, cluster: number): HealthCheck => ({
       name,
       check: () => {
-        const { unready } = this.storages;
+        const unready = this.storages.unreadyIn(cluster);
         return unready.length === 0 ? undefined : unready.join("; ");
       },
     });
-    const live = [passing("ping"), passing("log"), storage("etcd"), ...more];
+    const others = Array.from({ length: overrides }, (_, i) => i);
+    const live = [
+      passing("ping"),
+      passing("log"),
+      storage("etcd", 0),
+      ...others.map((i) => storage(`etcd-override-${i}`, i + 1)),
+      ...more,
+    ];
+    const ready = [
+      storage("etcd-readiness", 0),
+      ...others.map((i) => storage(`etcd-override-readiness-${i}`, i + 1)),
+    ];
     const policy: HealthCheck = {
       name: "poststarthook/rbac/bootstrap-roles",
       check: () => (this.#policy.isReady ? undefined : "not finished"),
@@ -250,7 +271,7 @@ export class ControlPlane {
     return {
       healthz: live,
       livez: live,
-      readyz: [...live, storage("etcd-readiness"), policy, shutdown],
+      readyz: [...live, ...ready, policy, shutdown],
     };
   }
 }

@@ -3,6 +3,9 @@
  * generic/registry StorageWithCacher, where CacherStorage wraps UnderlyingStorage).
  *
  *     registry Store -> Cacher -> EtcdStore -> ClusterClient -> cluster
+ *
+ * Some resources may be in other clusters (--etcd-servers-overrides). Each cluster has its own
+ * leases, compactions and revisions.
  */
 import type { Clock, Logger, Random } from "@quorate/host";
 import type {
@@ -22,6 +25,7 @@ import {
   KeyRevisions,
   LeaseManager,
 } from "@quorate/kube-storage";
+import { defined } from "@quorate/proto";
 
 export interface ResourceStoragesOptions {
   /** Before all keys: "/registry" (rootOf of --etcd-prefix). */
@@ -32,8 +36,16 @@ export interface ResourceStoragesOptions {
   readonly compactionIntervalMs: number;
 }
 
+/** A cluster that holds some resources instead of the first one. */
+export interface ClusterOverride {
+  readonly cluster: ClusterClient;
+  readonly holds: readonly { readonly group: string; readonly resource: string }[];
+}
+
 export interface ResourceStoragesDeps {
   readonly cluster: ClusterClient;
+  /** Absent: there is one cluster. */
+  readonly overrides?: readonly ClusterOverride[] | undefined;
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
@@ -41,7 +53,27 @@ export interface ResourceStoragesDeps {
   transformerOf(spec: ResourceSpec): ValueTransformer;
 }
 
+/** One cluster with what is kept for it. */
+class Backend {
+  readonly client: ClusterClient;
+  readonly leases: LeaseManager;
+  readonly revisions: KeyRevisions;
+  readonly compactor: Compactor;
+
+  constructor(client: ClusterClient, compactionIntervalMs: number, deps: ResourceStoragesDeps) {
+    const { clock, logger } = deps;
+    this.client = client;
+    this.compactor = new Compactor(compactionIntervalMs, { client, clock, logger });
+    this.revisions = new KeyRevisions(client, clock);
+    this.leases = new LeaseManager(
+      (ttlSeconds) => client.grantLease(ttlSeconds),
+      () => clock.monotonicMs(),
+    );
+  }
+}
+
 interface Opened {
+  readonly backend: Backend;
   readonly spec: ResourceSpec;
   readonly storage: StorageInterface;
   close(): Promise<void>;
@@ -50,22 +82,25 @@ interface Opened {
 export class ResourceStorages implements StorageFactory {
   readonly #options: ResourceStoragesOptions;
   readonly #deps: ResourceStoragesDeps;
-  readonly #leases: LeaseManager;
   readonly #decoded = new DecodedObjects();
-  readonly #revisions: KeyRevisions;
-  readonly #compactor: Compactor;
+  /** The first cluster, then those of overrides, in their order. */
+  readonly #backends: readonly Backend[];
   readonly #opened = new Set<Opened>();
 
   constructor(options: ResourceStoragesOptions, deps: ResourceStoragesDeps) {
     this.#options = options;
     this.#deps = deps;
-    const { cluster: client, clock, logger } = deps;
-    this.#compactor = new Compactor(options.compactionIntervalMs, { client, clock, logger });
-    this.#revisions = new KeyRevisions(client, clock);
-    this.#leases = new LeaseManager(
-      (ttlSeconds) => deps.cluster.grantLease(ttlSeconds),
-      () => deps.clock.monotonicMs(),
+    const clients = [deps.cluster, ...(deps.overrides ?? []).map(({ cluster }) => cluster)];
+    this.#backends = clients.map(
+      (client) => new Backend(client, options.compactionIntervalMs, deps),
     );
+  }
+
+  #backendOf({ kind, resource }: ResourceSpec): Backend {
+    const at = (this.#deps.overrides ?? []).findIndex(({ holds }) =>
+      holds.some((one) => one.group === kind.group && one.resource === resource),
+    );
+    return defined(this.#backends[at + 1], "the cluster");
   }
 
   /**
@@ -75,21 +110,22 @@ export class ResourceStorages implements StorageFactory {
   storageFor(spec: ResourceSpec): StorageInterface {
     for (const { spec: other, storage } of spec.ownStorage === true ? [] : this.#opened)
       if (other.storagePrefix === spec.storagePrefix) return storage;
-    const { cluster, clock, random, logger, transformerOf } = this.#deps;
+    const { clock, random, logger, transformerOf } = this.#deps;
+    const backend = this.#backendOf(spec);
     const { kind, resource, storagePrefix } = spec;
     const resourcePrefix = `/${storagePrefix}`;
     const underlying = new EtcdStore(
       { kind, root: this.#options.root, resourcePrefix },
       {
-        client: cluster,
+        client: backend.client,
         codec: spec.codec,
         transformer: transformerOf(spec),
         attributesOf: attributesOf(spec),
-        leases: this.#leases,
+        leases: backend.leases,
         clock,
         decoded: this.#decoded,
-        revisions: this.#revisions,
-        compactRevision: () => this.#compactor.compactRevision,
+        revisions: backend.revisions,
+        compactRevision: () => backend.compactor.compactRevision,
       },
     );
     const storage = this.#options.isCached
@@ -110,6 +146,7 @@ export class ResourceStorages implements StorageFactory {
         )
       : underlying;
     this.#opened.add({
+      backend,
       spec,
       storage,
       close: async () => {
@@ -131,7 +168,13 @@ export class ResourceStorages implements StorageFactory {
 
   /** The resources whose storage cannot serve yet, with the reasons. */
   get unready(): string[] {
-    return [...this.#opened].flatMap(({ spec, storage }) => {
+    return this.#backends.flatMap((_, at) => this.unreadyIn(at));
+  }
+
+  /** Those of one cluster: 0 for the first one, then those of overrides. */
+  unreadyIn(cluster: number): string[] {
+    return [...this.#opened].flatMap(({ backend, spec, storage }) => {
+      if (backend !== this.#backends[cluster]) return [];
       const reason = storage.readiness();
       return reason === undefined ? [] : [`${spec.resource}: ${reason}`];
     });
@@ -153,7 +196,7 @@ export class ResourceStorages implements StorageFactory {
   }
 
   async close(): Promise<void> {
-    this.#compactor.stop();
+    for (const { compactor } of this.#backends) compactor.stop();
     const all = [...this.#opened];
     this.#opened.clear();
     await Promise.all(all.map((opened) => opened.close()));

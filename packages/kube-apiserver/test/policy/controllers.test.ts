@@ -48,6 +48,23 @@ test("a server starts with its namespaces, and each has an account and the CA", 
   await stop();
 });
 
+test("controllers that are off do nothing", async () => {
+  const controllers = new Set(["serviceaccount-controller"] as const);
+  const { world, clock, stop } = await startServer({ controllers });
+  const { client } = world;
+  await driven(clock, world.namespace("new"));
+  await until(clock, "the account", async () => {
+    return (await client.get(serviceAccounts, "new", "default")) !== undefined;
+  });
+  assert.equal(await client.get(configMaps, "new", "kube-root-ca.crt"), undefined);
+  await driven(clock, client.delete(namespaces, "", "new"));
+  await clock.advanceAsync(60_000);
+  const left = await driven(clock, client.get(namespaces, "", "new"));
+  assert.equal(left?.metadata.finalizers, undefined);
+  assert.deepEqual((left?.["spec"] as object | undefined) ?? {}, { finalizers: ["kubernetes"] });
+  await stop();
+});
+
 test("a deleted namespace is emptied, reports what holds it up, and goes", async () => {
   const { world, clock, stop } = await startServer();
   const { client } = world;

@@ -10,7 +10,7 @@ import {
 import { webhookResources } from "../../src/admission/webhook-kinds.ts";
 import { applyPatch } from "../../src/apply/apply-patch.ts";
 import type { Access } from "../../src/authz/access.ts";
-import { PolicyRuntime } from "../../src/controllers/runtime.ts";
+import { PolicyRuntime, type PolicyRuntimeOptions } from "../../src/controllers/runtime.ts";
 import { plainResource, source, World } from "./world.ts";
 import { accessOf } from "./world-access.ts";
 
@@ -51,7 +51,9 @@ export const compileCondition = (expression: string) => {
 
 const conditions = { load: async () => {}, compile: compileCondition };
 
-export async function startServer(options: { enforceOwnerReferences?: boolean } = {}) {
+export async function startServer(
+  options: Partial<Pick<PolicyRuntimeOptions, "enforceOwnerReferences" | "controllers">> = {},
+) {
   const clock = new ManualClock();
   const world = new World(clock);
   const access = accessOf(world);
@@ -64,6 +66,7 @@ export async function startServer(options: { enforceOwnerReferences?: boolean } 
   const runtime = new PolicyRuntime(
     {
       enforceOwnerReferences: options.enforceOwnerReferences ?? false,
+      ...(options.controllers === undefined ? {} : { controllers: options.controllers }),
       rootCaPem: "-----BEGIN CERTIFICATE-----",
       identity: "server-1",
       createsDefaultRoles: true,

@@ -227,6 +227,31 @@ describe("flags", () => {
     assert.deepEqual([port, maxInFlight, requestTimeoutMs], [6443, 600, 10_000]);
     assert.deepEqual(etcd?.servers, ["http://a:1", "http://b:2"]);
     assert.equal(webhookServices.get("hook.system"), "127.0.0.1:9443");
+    const more = await options({
+      "etcd-servers": "http://a:1",
+      "etcd-servers-overrides": "/events#https://b:1;https://c:1,apps/deployments#http://d:1",
+      "service-cluster-ip-range": "fd00:1::/112",
+    });
+    assert.deepEqual(more.etcd?.overrides, [
+      { group: "", resource: "events", servers: ["https://b:1", "https://c:1"] },
+      { group: "apps", resource: "deployments", servers: ["http://d:1"] },
+    ]);
+    assert.equal(more.serviceIp, "fd00:1::1");
+  });
+
+  it("choose controllers as those of kube-controller-manager", async () => {
+    const chosen = async (controllers: string) => (await options({ controllers })).controllers;
+    assert.equal((await options({})).controllers.length, 5);
+    assert.deepEqual(await chosen(""), []);
+    assert.deepEqual(await chosen("namespace-controller"), ["namespace-controller"]);
+    const most = await chosen(
+      "*,-garbage-collector-controller,-clusterrole-aggregation-controller",
+    );
+    assert.deepEqual(most, [
+      "namespace-controller",
+      "root-ca-certificate-publisher-controller",
+      "serviceaccount-controller",
+    ]);
   });
 
   const REFUSED: readonly (readonly [Record<string, string>, RegExp])[] = [
@@ -234,6 +259,13 @@ describe("flags", () => {
     [{ embedded: "false" }, /needs --etcd-servers/],
     [{ embedded: "true", "etcd-servers": "x" }, /exclude each other/],
     [{ "etcd-cafile": "x" }, /need --etcd-servers/],
+    [{ "etcd-servers-overrides": "/events#http://b:1" }, /needs --etcd-servers/],
+    [
+      { "etcd-servers": "http://a:1", "etcd-servers-overrides": "events#http://b:1" },
+      /must be of format: group\/resource#servers/,
+    ],
+    [{ "service-cluster-ip-range": "10.0.0.1" }, /it must be ADDRESS\/BITS/],
+    [{ controllers: "gc" }, /--controllers has "gc"; known: clusterrole-aggregation-controller/],
     [{ "etcd-servers": "x", "etcd-certfile": "x" }, /need each other/],
     [{ "tls-cert-file": "x" }, /need each other/],
     [{ "storage-media-type": "text" }, /it must be application\/json or/],

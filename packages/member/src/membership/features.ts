@@ -49,10 +49,14 @@ export function featureEndpoints(
  * or says so. False where none of them responds.
  * @param urls peer URLs of all members
  */
-export async function hasEtcdMembers(urls: readonly string[], call: PeerCall): Promise<boolean> {
+export async function hasEtcdMembers(
+  urls: readonly string[],
+  call: PeerCall,
+  timeoutMs: number,
+): Promise<boolean> {
   const answers = urls.map(async (url) => {
     try {
-      const { status, body } = await call(url, FEATURES_PATH, undefined, ANSWER_TIMEOUT_MS);
+      const { status, body } = await call(url, FEATURES_PATH, undefined, timeoutMs);
       if (status !== 200) return status === 404;
       const { followsEtcd } = JSON.parse(toUtf8(body)) as { followsEtcd?: unknown };
       return followsEtcd === true;

@@ -87,6 +87,7 @@ export async function joinCluster(config: MemberConfig, deps: JoinDeps): Promise
   const followsEtcd = await hasEtcdMembers(
     others.flatMap(({ peerUrls }) => peerUrls),
     deps.call,
+    FETCH_TIMEOUT_MS,
   );
   const { clusterId, members } = remote;
   return { memberId: self.id, clusterId, members, followsEtcd };

@@ -6,18 +6,20 @@ import type { RawSchema } from "../definition/raw-schema.ts";
 import type { RuleChecker, RuleScope } from "../definition/schema-rules.ts";
 import type { Crd } from "../definition/types.ts";
 import { at, child } from "../schema/paths.ts";
-import { estimatedCost } from "./cost/estimate.ts";
-import { mostOccurrences } from "./cost/sizes.ts";
-import type { CelEngine } from "./library.ts";
+import type { CelEngine } from "./engine.ts";
 import { type CompiledRule, compileRules } from "./rule-set.ts";
+import { type CelType, MAX_REQUEST_BYTES } from "./types.ts";
 
 /** More rules of one definition are refused: each one is compiled. */
 export const MAX_RULES = 2000;
 
 /** What Kubernetes allows as the estimate of one rule (StaticEstimatedCostLimit). */
 const ESTIMATED_COST_LIMIT = 10_000_000;
-/** From this factor on Kubernetes' text names no exact one. */
-const CERTAIN_FACTOR = 100;
+/** What it allows for all rules of a schema (StaticEstimatedCRDCostLimit). */
+const TOTAL_COST_LIMIT = 100_000_000;
+/** The most expensive rules are named, those that cost at least this part of the limit. */
+const MAX_NAMED = 4;
+const NAMED_PART = 100;
 const ADVICE =
   "try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, " +
   "and strings are declared";
@@ -26,6 +28,7 @@ const ADVICE =
 export function ruleChecker(engine: CelEngine, old: Crd | undefined): RuleChecker {
   let count = 0;
   const known = ruleTextsIn(old?.spec);
+  let costs: RuleCost[] = [];
   return {
     check(schema, path, scope) {
       const rules = schema["x-kubernetes-validations"] ?? [];
@@ -35,13 +38,85 @@ export function ruleChecker(engine: CelEngine, old: Crd | undefined): RuleChecke
         const detail = `a definition may have at most ${MAX_RULES} rules`;
         return count - rules.length > MAX_RULES ? [] : [fieldForbidden(base, detail)];
       }
-      const compiled = compileRules(schema as Schema, isResource(schema, scope), engine).rules;
-      return compiled.flatMap((one, i) => [
-        ...errorsOf(one, at(base, i), scope),
-        ...(known.has(one.rule.rule) ? [] : costErrors(one, schema as Schema, at(base, i), scope)),
-      ]);
+      const { self, rules: compiled } = compileRules(
+        schema as Schema,
+        isResource(schema, scope),
+        engine,
+      );
+      return compiled.flatMap((one, i) => {
+        const own = costsOf(one, self, at(base, i), scope);
+        costs.push(...own);
+        const tooHigh = known.has(one.rule.rule) ? [] : own.flatMap(costError);
+        return [...errorsOf(one, at(base, i), scope), ...tooHigh];
+      });
+    },
+    finish(path) {
+      const errors = known.size > 0 ? [] : totalErrors(costs, path);
+      costs = [];
+      return errors;
     },
   };
+}
+
+/** What an expression may cost in one object. */
+interface RuleCost {
+  readonly path: string;
+  /** "rule" or "messageExpression". */
+  readonly what: string;
+  readonly cost: number;
+}
+
+function costsOf(
+  { program, message }: CompiledRule,
+  self: CelType | undefined,
+  path: string,
+  { cardinality }: RuleScope,
+): RuleCost[] {
+  if (program === undefined || self === undefined) return [];
+  const times = cardinality ?? Math.floor(MAX_REQUEST_BYTES / (self.minBytes + 1));
+  const costs = [
+    { path: child(path, "rule"), what: "rule", cost: program.maxCost(self.type) * times },
+  ];
+  if (message !== undefined)
+    costs.push({
+      path: child(path, "messageExpression"),
+      what: "messageExpression",
+      cost: message.maxCost(self.type),
+    });
+  return costs;
+}
+
+function costError({ path, what, cost }: RuleCost): FieldError[] {
+  if (cost <= ESTIMATED_COST_LIMIT) return [];
+  return [fieldForbidden(path, tooExpensive(`estimated ${what} cost`, cost, ESTIMATED_COST_LIMIT))];
+}
+
+/** The rules of a whole schema. */
+function totalErrors(costs: readonly RuleCost[], path: string): FieldError[] {
+  const total = costs.reduce((sum, { cost }) => sum + cost, 0);
+  if (total <= TOTAL_COST_LIMIT) return [];
+  const named = costs
+    .filter(({ cost }) => cost >= TOTAL_COST_LIMIT / NAMED_PART)
+    .toSorted((a, b) => b.cost - a.cost)
+    .slice(0, MAX_NAMED);
+  const part =
+    "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema";
+  const what = "x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema";
+  return [
+    ...named.map((one) => fieldForbidden(one.path, part)),
+    fieldForbidden(path, tooExpensive(what, total, TOTAL_COST_LIMIT)),
+  ];
+}
+
+function tooExpensive(what: string, cost: number, limit: number): string {
+  const factor = cost / limit;
+  const shown =
+    factor > 100
+      ? "more than 100x"
+      : factor < 1.5
+        ? `${factor.toFixed(6)}x`
+        : `${factor.toFixed(1)}x`;
+  return `${what} exceeds budget by factor of ${shown} (${ADVICE})`;
 }
 
 /** The texts of all rules within a value. */
@@ -52,24 +127,6 @@ function ruleTextsIn(value: unknown, found: Set<string> = new Set()): ReadonlySe
     else ruleTextsIn(inner, found);
   }
   return found;
-}
-
-/**
- * Refuses what Kubernetes certainly refuses. The estimate is a lower bound of its own, so a rule
- * that it refuses by a small factor may pass.
- */
-function costErrors(
-  { program }: CompiledRule,
-  schema: Schema,
-  path: string,
-  { cardinality }: RuleScope,
-): FieldError[] {
-  if (program === undefined) return [];
-  const count = cardinality ?? mostOccurrences(schema);
-  const factor = (estimatedCost(program.ast, schema) * count) / ESTIMATED_COST_LIMIT;
-  if (factor <= CERTAIN_FACTOR) return [];
-  const detail = `estimated rule cost exceeds budget by factor of more than ${CERTAIN_FACTOR}x (${ADVICE})`;
-  return [fieldForbidden(child(path, "rule"), detail)];
 }
 
 function isResource(schema: RawSchema, scope: RuleScope): boolean {

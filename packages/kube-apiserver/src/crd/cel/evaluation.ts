@@ -17,8 +17,10 @@ import { at, child, keyed, shownPath } from "../schema/paths.ts";
 import { traitsOf, valueSchema } from "../schema/traits.ts";
 import { Correlated } from "../validation/correlated.ts";
 import { OBJECT_BUDGET, PER_CALL_BUDGET } from "./base/budget.ts";
+import type { CelEngine } from "./engine.ts";
 import { shownFailure } from "./faults.ts";
-import type { CelEngine, CelOptional } from "./library.ts";
+import type { Variables } from "./lang/evaluate.ts";
+import { Optional } from "./lang/values.ts";
 import type { Outcome } from "./program.ts";
 import { type CompiledRule, compileRules, type RuleSet } from "./rule-set.ts";
 
@@ -48,7 +50,7 @@ export class RuleEvaluator {
     isResource = true,
   ): Promise<FieldError[]> {
     const setOf = (schema: Schema, resource: boolean) => this.#setOf(schema, resource);
-    const run = new Run(this.#engine.optional, this.#pause, setOf);
+    const run = new Run(this.#pause, setOf);
     const correlated = old === undefined ? undefined : new Correlated(value, old, this.#schema);
     const place = { path, correlated, nearest: undefined, isResource };
     await run.visit(this.#schema, value, old, place);
@@ -76,19 +78,13 @@ interface Place {
 
 class Run {
   readonly errors: FieldError[] = [];
-  readonly #optional: CelOptional;
   readonly #pause: () => Promise<void>;
   readonly #setOf: (schema: Schema, isResource: boolean) => RuleSet;
   #left = OBJECT_BUDGET;
   #sincePause = 0;
   #isOver = false;
 
-  constructor(
-    optional: CelOptional,
-    pause: () => Promise<void>,
-    setOf: (schema: Schema, isResource: boolean) => RuleSet,
-  ) {
-    this.#optional = optional;
+  constructor(pause: () => Promise<void>, setOf: (schema: Schema, isResource: boolean) => RuleSet) {
     this.#pause = pause;
     this.#setOf = setOf;
   }
@@ -165,7 +161,7 @@ class Run {
       if (outcome.type === "exceeded") {
         fail(this.#left > 0 ? overLimit(rule) : OUT_OF_BUDGET);
         this.#isOver = true;
-      } else if (outcome.type === "error") fail(shownFailure(outcome.fault, textOf(rule)));
+      } else if (outcome.type === "error") fail(shownFailure(outcome.message, textOf(rule)));
       else if (outcome.value !== true) this.#broken(compiled, schema, value, variables, place);
     }
   }
@@ -174,33 +170,19 @@ class Run {
     return Math.min(PER_CALL_BUDGET, this.#left);
   }
 
-  /** oldSelf is converted when it is read, as it may be large. */
+  /** Values are converted when they are read, as they may be large. */
   #variables(
     value: Json,
     old: Json | undefined,
     optional: boolean,
     convert: (value: Json) => unknown,
-  ): object {
-    const variables: Record<string, unknown> = {};
-    const lazily = (name: string, make: () => unknown) => {
-      let made: unknown;
-      let isMade = false;
-      Object.defineProperty(variables, name, {
-        enumerable: true,
-        get: () => {
-          if (!isMade) made = make();
-          isMade = true;
-          return made;
-        },
-      });
+  ): Variables {
+    return (name) => {
+      if (name === "self") return convert(value);
+      if (name !== "oldSelf") return undefined;
+      if (!optional) return old === undefined ? undefined : convert(old);
+      return old === undefined ? Optional.none : Optional.of(convert(old));
     };
-    lazily("self", () => convert(value));
-    if (optional) {
-      lazily("oldSelf", () =>
-        old === undefined ? this.#optional.none() : this.#optional.of(convert(old)),
-      );
-    } else if (old !== undefined) lazily("oldSelf", () => convert(old));
-    return variables;
   }
 
   async #run(outcome: Outcome): Promise<Outcome> {
@@ -218,7 +200,7 @@ class Run {
     compiled: CompiledRule,
     schema: Schema,
     value: Json,
-    variables: object,
+    variables: Variables,
     { path, correlated, nearest }: Place,
   ): void {
     const unchanged = correlated !== undefined ? correlated.equal : (nearest?.equal ?? false);
@@ -229,7 +211,7 @@ class Run {
     this.errors.push(errorFor(compiled.rule, shownPath(where), hides ? undefined : value, detail));
   }
 
-  #message({ message }: CompiledRule, variables: object): string | undefined {
+  #message({ message }: CompiledRule, variables: Variables): string | undefined {
     const outcome = message?.evaluate(variables, this.#limit());
     if (outcome?.type !== "value" || typeof outcome.value !== "string") return undefined;
     this.#left -= outcome.cost;

@@ -3,8 +3,9 @@
 import type { Json } from "@quorate/kube-storage";
 import type { CompiledCondition, ConditionCompiler } from "../../admission/match-conditions.ts";
 import { PER_CALL_BUDGET } from "./base/budget.ts";
-import { loadCel } from "./engine.ts";
-import type { CelEngine, CelEnvironment } from "./library.ts";
+import { type CelEngine, loadCel } from "./engine.ts";
+import type { Environment } from "./lang/environment.ts";
+import { DYN } from "./lang/types.ts";
 import { CompileError, compile } from "./program.ts";
 import { convertDynamic } from "./types.ts";
 
@@ -13,17 +14,17 @@ import { convertDynamic } from "./types.ts";
  * fail. A caller that has to know whether an expression is valid awaits `load` first.
  */
 export class MatchConditionCompiler {
-  #cel: { readonly engine: CelEngine; readonly environment: CelEnvironment } | undefined;
+  #cel: { readonly engine: CelEngine; readonly environment: Environment } | undefined;
 
   async load(): Promise<void> {
     const engine = await loadCel();
     this.#cel ??= {
       engine,
       environment: engine.base
-        .clone()
-        .registerVariable("object", "dyn")
-        .registerVariable("oldObject", "dyn")
-        .registerVariable("request", "dyn"),
+        .extend()
+        .variable("object", DYN)
+        .variable("oldObject", DYN)
+        .variable("request", DYN),
     };
   }
 
@@ -41,20 +42,15 @@ export class MatchConditionCompiler {
 
   #compiled(
     expression: string,
-    { engine, environment }: { readonly engine: CelEngine; readonly environment: CelEnvironment },
+    { engine, environment }: { readonly engine: CelEngine; readonly environment: Environment },
   ): CompiledCondition | { readonly error: string } {
     try {
       const program = compile(expression, "bool", environment, engine);
       return ({ object, oldObject, request }) => {
-        const values = {
-          object: celValueOf(object),
-          oldObject: celValueOf(oldObject),
-          request: celValueOf(request),
-        };
-        const outcome = program.evaluate(values, PER_CALL_BUDGET);
+        const values: Readonly<Record<string, unknown>> = { object, oldObject, request };
+        const outcome = program.evaluate((name) => celValueOf(values[name]), PER_CALL_BUDGET);
         if (outcome.type === "exceeded") throw new Error("actual cost limit exceeded");
-        if (outcome.type === "error")
-          throw new Error(outcome.fault.summary ?? outcome.fault.message);
+        if (outcome.type === "error") throw new Error(outcome.message);
         return outcome.value === true;
       };
     } catch (error) {

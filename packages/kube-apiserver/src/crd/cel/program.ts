@@ -1,10 +1,16 @@
-/** Compiled expressions: checked, metered, with linear-time regular expressions. */
-import { defined } from "@quorate/proto";
+/** Compiled expressions: parsed, checked, metered, with linear-time regular expressions. */
 import type { Patterns } from "../validation/patterns.ts";
 import { BudgetError, budget } from "./base/budget.ts";
-import { compilePattern } from "./base/pattern-cost.ts";
-import { shownFault } from "./faults.ts";
-import type { CelEngine, CelEnvironment, CelEvaluate, CelFault, CelNode } from "./library.ts";
+import { estimateCost } from "./cost/estimate.ts";
+import type { CelEngine } from "./engine.ts";
+import { shownFaults } from "./faults.ts";
+import { type Call, type Expr, partsOf, SyntaxFault } from "./lang/ast.ts";
+import { type Checked, check, type Fault, mismatch } from "./lang/check.ts";
+import type { Environment } from "./lang/environment.ts";
+import { type Evaluate, evaluator, type Variables } from "./lang/evaluate.ts";
+import { parseExpression } from "./lang/parse.ts";
+import { DYN, sameType, type Type, type TypeKind, unwrapped } from "./lang/types.ts";
+import { EvaluationError, parseDuration, parseTimestamp } from "./lang/values.ts";
 
 /** An expression that does not compile. Its message is what Kubernetes shows. */
 export class CompileError extends SyntaxError {}
@@ -12,15 +18,17 @@ export class CompileError extends SyntaxError {}
 /** How an evaluation ended. */
 export type Outcome =
   | { readonly type: "value"; readonly value: unknown; readonly cost: number }
-  | { readonly type: "error"; readonly fault: CelFault; readonly cost: number }
+  | { readonly type: "error"; readonly message: string; readonly cost: number }
   | { readonly type: "exceeded" };
 
 export interface Program {
-  readonly ast: CelNode;
+  readonly type: Type;
   /** Whether the expression reads this variable. */
   uses(variable: string): boolean;
   /** @param limit what the evaluation may cost */
-  evaluate(variables: object, limit: number): Outcome;
+  evaluate(variables: Variables, limit: number): Outcome;
+  /** The most that an evaluation may cost. @param root the type of variables, with their sizes */
+  maxCost(root: Type | undefined): number;
 }
 
 /**
@@ -29,115 +37,134 @@ export interface Program {
  */
 export function compile(
   expression: string,
-  wanted: "bool" | "string",
-  environment: CelEnvironment,
-  engine: CelEngine,
+  wanted: TypeKind | "any",
+  environment: Environment,
+  { patterns }: CelEngine,
 ): Program {
-  const program = parse(expression, environment, engine);
-  const { valid, type = "", error } = program.check();
-  if (!valid)
-    throw new CompileError(
-      `compilation failed: ${shownFault(expression, defined(error, "the error"), engine.functions)}`,
-    );
-  if (type !== wanted && type !== "dyn" && type !== `dyn<${wanted}>`) {
-    throw new CompileError(`must evaluate to a ${wanted}`);
+  const checked = checkedOf(expression, environment);
+  const faults = [...checked.faults];
+  if (faults.length === 0) {
+    for (const { expr, isInFormat } of nodesIn(checked.expr)) {
+      if (expr.kind === "call") faults.push(...literalFaults(expr, checked, patterns));
+      else if (!isInFormat) faults.push(...mixedFaults(expr, checked));
+    }
   }
-  const variables = new Set<string>();
-  meter(program.ast, { patterns: engine.patterns, variables });
+  faults.sort((a, b) => a.at - b.at);
+  if (faults.length > 0)
+    throw new CompileError(`compilation failed: ${shownFaults(expression, faults)}`);
+  const type = checked.types.get(checked.expr.id) ?? DYN;
+  if (wanted !== "any" && type.kind !== wanted)
+    throw new CompileError(`must evaluate to a ${wanted}`);
+  const run = planned(checked, environment);
+  const names = new Set(checked.names.values());
   return {
-    ast: program.ast,
-    uses: (variable) => variables.has(variable),
-    evaluate: (values, limit) => run(() => program(values), limit),
+    type,
+    uses: (variable) => names.has(variable),
+    evaluate: (variables, limit) => outcomeOf(() => run(variables), limit),
+    maxCost: (root) => estimateCost(checked, root).max,
   };
 }
 
-function parse(expression: string, environment: CelEnvironment, engine: CelEngine) {
+function planned(checked: Checked, environment: Environment): Evaluate {
   try {
-    return environment.parse(expression);
+    return evaluator(checked, environment);
   } catch (error) {
-    throw new CompileError(
-      `compilation failed: ${shownFault(expression, error as CelFault, engine.functions)}`,
-    );
+    if (!(error instanceof EvaluationError)) throw error;
+    throw new CompileError(`program instantiation failed: ${error.message}`);
   }
 }
 
-function run(program: () => unknown, limit: number): Outcome {
+function checkedOf(expression: string, environment: Environment): Checked {
+  try {
+    return check(parseExpression(expression), environment);
+  } catch (error) {
+    if (!(error instanceof SyntaxFault)) throw error;
+    const { at, message } = error;
+    throw new CompileError(`compilation failed: ${shownFaults(expression, [{ at, message }])}`);
+  }
+}
+
+function outcomeOf(run: () => unknown, limit: number): Outcome {
   budget.start(limit);
   try {
-    const value = program();
+    const value = run();
     if (budget.isExceeded) return { type: "exceeded" };
     return { type: "value", value, cost: budget.used };
   } catch (error) {
     if (budget.isExceeded || error instanceof BudgetError) return { type: "exceeded" };
-    return { type: "error", fault: error as CelFault, cost: budget.used };
+    if (!(error instanceof EvaluationError)) throw error;
+    return { type: "error", message: error.message, cost: budget.used };
   } finally {
     budget.end();
   }
 }
 
-interface Metering {
-  readonly patterns: Patterns;
-  readonly variables: Set<string>;
+interface Visited {
+  readonly expr: Expr;
+  /** Below a call of format(), whose arguments may have several types. */
+  readonly isInFormat: boolean;
 }
 
-/** Makes every node below pay for its evaluation. */
-function meter(value: unknown, metering: Metering): void {
-  if (typeof value !== "object" || value === null) return;
-  if (Array.isArray(value)) {
-    for (const one of value) meter(one, metering);
-  } else if (isNode(value)) meterNode(value, metering);
-  else {
-    // The arguments of a comprehension, and macros.
-    for (const one of Object.values(value))
-      if (isNode(one) || Array.isArray(one)) meter(one, metering);
+/** All nodes of an expression. */
+function* nodesIn(root: Expr): Generator<Visited> {
+  const waiting: Visited[] = [{ expr: root, isInFormat: false }];
+  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+    yield next;
+    const { expr } = next;
+    const isInFormat = next.isInFormat || (expr.kind === "call" && expr.name === "format");
+    for (const part of partsOf(expr)) waiting.push({ expr: part, isInFormat });
   }
 }
 
-function isNode(value: unknown): value is CelNode {
-  return typeof value === "object" && value !== null && "op" in value && "meta" in value;
+/**
+ * Constants that are no durations, times or patterns. Good patterns are compiled here, so that no
+ * evaluation pays for them.
+ */
+function literalFaults(
+  { id, name, target, args }: Call,
+  checked: Checked,
+  patterns: Patterns,
+): Fault[] {
+  if (!checked.overloads.has(id)) return [];
+  const isPattern = ["matches", "find", "findAll"].includes(name);
+  const arg = isPattern && target === undefined ? args[1] : args[0];
+  if (arg?.kind !== "const" || typeof arg.value !== "string") return [];
+  const { value, at } = arg;
+  const isValid = isPattern
+    ? isGoodPattern(patterns, value) || name !== "matches"
+    : name === "duration"
+      ? parseDuration(value) !== undefined
+      : name !== "timestamp" || parseTimestamp(value) !== undefined;
+  return isValid ? [] : [{ at, message: `invalid ${name} argument` }];
 }
 
-const metered = new WeakSet<CelNode>();
-
-function meterNode(node: CelNode, metering: Metering): void {
-  if (metered.has(node)) return;
-  metered.add(node);
-  if (node.op === "id" && typeof node.args === "string") metering.variables.add(node.args);
-  const { alternate, macro, evaluate } = node.meta;
-  if (alternate !== undefined) {
-    meter(alternate, metering);
-    return;
-  }
-  if (macro !== undefined) {
-    meter(macro, metering);
-    meter(node.args, metering);
-    return;
-  }
-  meter(node.args, metering);
-  const plain = node.op === "rcall" ? linearMatches(node, metering) : undefined;
-  const inner = plain ?? evaluate;
-  node.setMeta("evaluate", (evaluator, own, context) => {
-    budget.charge(1);
-    const value = inner(evaluator, own, context);
-    budget.chargeValue(value);
-    return value;
+/** Elements of a list or map whose type is not the first one's. */
+function mixedFaults(expr: Expr, { types }: Checked): Fault[] {
+  const groups =
+    expr.kind === "list"
+      ? [expr.elements]
+      : expr.kind === "map"
+        ? [expr.entries.map(({ key }) => ({ value: key, isOptional: false })), expr.entries]
+        : [];
+  return groups.flatMap((group) => {
+    const typed = group.map(({ value, isOptional }) => {
+      const type = types.get(value.id) ?? DYN;
+      return { at: value.at, type: isOptional ? unwrapped(type) : type };
+    });
+    const first = typed[0]?.type ?? DYN;
+    const others = typed.filter(({ type }) => !sameType(type, first));
+    // Of a list the first one is reported, as in cel-go.
+    return others
+      .slice(0, expr.kind === "list" ? 1 : others.length)
+      .map(({ at, type }) => ({ at, message: mismatch(first, type) }));
   });
 }
 
-interface Evaluator {
-  run(node: CelNode, context: unknown): unknown;
-}
-
-/** x.matches(pattern) in RE2's way; the library's own would backtrack. */
-function linearMatches(node: CelNode, { patterns }: Metering): CelEvaluate | undefined {
-  const [name, receiver, args] = node.args as [string, CelNode, CelNode[]];
-  if (name !== "matches" || args.length !== 1) return undefined;
-  return (evaluator, _own, context) => {
-    const text = (evaluator as Evaluator).run(receiver, context);
-    const source = (evaluator as Evaluator).run(args[0], context);
-    if (typeof text !== "string" || typeof source !== "string") {
-      throw new TypeError("no such overload");
-    }
-    return compilePattern(patterns, source).test(text);
-  };
+function isGoodPattern(patterns: Patterns, source: string): boolean {
+  try {
+    patterns.compile(source);
+    return true;
+  } catch {
+    return false;
+  }
 }

@@ -2,10 +2,11 @@
 import type { Schema, ValidationRule } from "@quorate/kube-storage";
 import { findField } from "../definition/field-path.ts";
 import type { RawSchema } from "../definition/raw-schema.ts";
-import { identifiersIn } from "./base/names.ts";
-import type { CelEngine, CelEnvironment } from "./library.ts";
+import type { CelEngine } from "./engine.ts";
+import type { Environment } from "./lang/environment.ts";
+import { DYN, optionalOf } from "./lang/types.ts";
 import { CompileError, compile, type Program } from "./program.ts";
-import { type CelType, CelTypes } from "./types.ts";
+import { type CelType, celTypeOf } from "./types.ts";
 
 export interface CompiledRule {
   readonly rule: ValidationRule;
@@ -27,37 +28,30 @@ export interface RuleSet {
 /** @param isResource whether the schema is that of a whole resource */
 export function compileRules(schema: Schema, isResource: boolean, engine: CelEngine): RuleSet {
   const rules = schema["x-kubernetes-validations"] ?? [];
-  const texts = rules.flatMap(({ rule, messageExpression = "" }) => [rule, messageExpression]);
-  const typed = engine.base.clone();
-  const self = new CelTypes(typed, new Set(texts.flatMap(identifiersIn))).typeOf(
-    schema,
-    isResource,
-  );
-  const compiler = new RuleCompiler(typed, self, engine);
+  const self = celTypeOf(schema, isResource);
+  const compiler = new RuleCompiler(self, engine);
   return { self, rules: rules.map((rule) => compiler.compile(rule, schema)) };
 }
 
 class RuleCompiler {
-  readonly #typed: CelEnvironment;
   readonly #self: CelType | undefined;
   readonly #engine: CelEngine;
-  readonly #environments = new Map<boolean, CelEnvironment>();
+  readonly #environments = new Map<boolean, Environment>();
 
-  constructor(typed: CelEnvironment, self: CelType | undefined, engine: CelEngine) {
-    this.#typed = typed;
+  constructor(self: CelType | undefined, engine: CelEngine) {
     this.#self = self;
     this.#engine = engine;
   }
 
   /** @param optional whether oldSelf may be missing */
-  #environment(optional: boolean): CelEnvironment {
+  #environment(optional: boolean): Environment {
     const present = this.#environments.get(optional);
     if (present !== undefined) return present;
-    const name = this.#self?.name ?? "dyn";
-    const made = this.#typed
-      .clone()
-      .registerVariable("self", name)
-      .registerVariable("oldSelf", optional ? `optional<${name}>` : name);
+    const type = this.#self?.type ?? DYN;
+    const made = this.#engine.base
+      .extend()
+      .variable("self", type)
+      .variable("oldSelf", optional ? optionalOf(type) : type);
     this.#environments.set(optional, made);
     return made;
   }

@@ -1,183 +1,242 @@
 /**
  * CEL's types of the values of a schema, and the values (apiserver: pkg/cel/common/schemas.go,
- * values.go). Values are converted when an expression reads them.
+ * values.go). Types of fields are made and values are converted when an expression reads them.
  */
-
 import type { Schema } from "@quorate/kube-storage";
-import { isObject, type Json, type JsonObject, parseTime } from "@quorate/kube-storage";
-import { defined } from "@quorate/proto";
+import { isObject, type Json, type JsonObject, sameJson } from "@quorate/kube-storage";
+import { defined, fromBase64 } from "@quorate/proto";
 import { fieldOf } from "../schema/edit.ts";
 import { valueSchema } from "../schema/traits.ts";
-import { budget } from "./base/budget.ts";
 import { escapeName } from "./base/names.ts";
-import type { CelEnvironment } from "./library.ts";
+import {
+  BOOL,
+  BYTES,
+  DOUBLE,
+  DURATION,
+  DYN,
+  INT,
+  listOf,
+  mapOf,
+  STRING,
+  struct,
+  TIMESTAMP,
+  type Type,
+} from "./lang/types.ts";
+import { parseDuration, parseTimestamp, StructValue } from "./lang/values.ts";
 
-/** A type, and how JSON becomes a value of it. */
+/** A type, how JSON becomes a value of it, and the bytes of its smallest JSON. */
 export interface CelType {
-  readonly name: string;
+  readonly type: Type;
+  readonly minBytes: number;
   convert(value: Json): unknown;
 }
 
-const STRING: CelType = { name: "string", convert: (value) => value };
-const BOOL: CelType = { name: "bool", convert: (value) => value };
-const DOUBLE: CelType = { name: "double", convert: (value) => value };
-const INT: CelType = {
-  name: "int",
-  convert: (value) => (Number.isInteger(value) ? BigInt(value as number) : value),
-};
-const DYN: CelType = { name: "dyn", convert: convertDynamic };
+/** The longest body of a request that Kubernetes' estimation assumes. */
+export const MAX_REQUEST_BYTES: number = 3 * 1024 * 1024;
+const DATE_CHARS = 12;
+const TIME_CHARS = 32;
 
 /** A JSON value of unknown type. */
 export function convertDynamic(value: Json): unknown {
   if (typeof value === "number") return Number.isInteger(value) ? BigInt(value) : value;
-  if (Array.isArray(value)) {
-    budget.charge(value.length);
-    return value.map(convertDynamic);
-  }
+  if (Array.isArray(value)) return once(value, () => value.map(convertDynamic));
   if (!isObject(value)) return value;
-  const fields = Object.entries(value);
-  budget.charge(fields.length);
-  return new Map(fields.map(([key, field]) => [key, convertDynamic(defined(field, "the field"))]));
+  return once(
+    value,
+    () =>
+      new Map(
+        Object.entries(value).map(([key, field]) => [
+          key,
+          convertDynamic(defined(field, "the field")),
+        ]),
+      ),
+  );
 }
 
-/** An object value: its fields are converted when they are read. */
-abstract class ObjectValue extends Map<string, unknown> {
-  readonly raw: JsonObject;
+/** Values that are converted once, however many expressions read them. */
+const converted = new WeakMap<object, unknown>();
 
-  constructor(raw: JsonObject) {
-    super();
-    this.raw = raw;
-  }
+function once<T>(value: object, make: () => T): T {
+  const known = converted.get(value);
+  if (known !== undefined) return known as T;
+  const made = make();
+  converted.set(value, made);
+  return made;
 }
 
-/** Declares the types of a schema's values in an environment. */
-export class CelTypes {
-  readonly #environment: CelEnvironment;
-  /** The fields that expressions name; others are not declared. */
-  readonly #names: ReadonlySet<string>;
-  #count = 0;
-
-  constructor(environment: CelEnvironment, names: ReadonlySet<string>) {
-    this.#environment = environment;
-    this.#names = names;
-  }
-
-  /**
-   * Undefined for values that no expression can read.
-   * @param isResource whether the schema is that of a whole resource
-   */
-  typeOf(schema: Schema, isResource: boolean): CelType | undefined {
-    const type = this.#plainType(schema, isResource);
-    if (type === undefined || schema.nullable !== true) return type;
-    return { name: "dyn", convert: (value) => (value === null ? null : type.convert(value)) };
-  }
-
-  #plainType(schema: Schema, isResource: boolean): CelType | undefined {
-    if (schema["x-kubernetes-int-or-string"] === true) return DYN;
-    switch (schema.type) {
-      case "string":
-        return stringType(schema.format ?? "");
-      case "integer":
-        return INT;
-      case "number":
-        return DOUBLE;
-      case "boolean":
-        return BOOL;
-      case "array":
-        return schema.items === undefined ? undefined : this.#listType(schema.items);
-      case "object":
-        return this.#objectOrMap(schema, isResource);
-      default:
-        return undefined;
-    }
-  }
-
-  #listType(items: Schema): CelType | undefined {
-    const item = this.typeOf(items, items["x-kubernetes-embedded-resource"] === true);
-    if (item === undefined) return undefined;
-    return {
-      name: `list<${item.name}>`,
-      convert(value) {
-        if (!Array.isArray(value)) return value;
-        budget.charge(value.length);
-        return value.map((one) => item.convert(one));
-      },
-    };
-  }
-
-  #objectOrMap(schema: Schema, isResource: boolean): CelType | undefined {
-    if (schema.additionalProperties === undefined) return this.#objectType(schema, isResource);
-    const values = valueSchema(schema);
-    const type = values && this.typeOf(values, values["x-kubernetes-embedded-resource"] === true);
-    if (type === undefined) return undefined;
-    return {
-      name: `map<string, ${type.name}>`,
-      convert(value) {
-        if (!isObject(value)) return value;
-        const entries = Object.entries(value);
-        budget.charge(entries.length);
-        return new Map(entries.map(([key, one]) => [key, type.convert(defined(one, "the value"))]));
-      },
-    };
-  }
-
-  #objectType(schema: Schema, isResource: boolean): CelType {
-    const embedded = isResource || schema["x-kubernetes-embedded-resource"] === true;
-    const properties = embedded ? withMetaFields(schema) : (schema.properties ?? {});
-    const fields: Record<string, string> = {};
-    const sources = new Map<string, { readonly key: string; readonly type: CelType }>();
-    for (const [key, property] of Object.entries(properties)) {
-      const name = escapeName(key);
-      if (name === undefined || !this.#names.has(name)) continue;
-      const type = this.typeOf(property, property["x-kubernetes-embedded-resource"] === true);
-      if (type === undefined) continue;
-      fields[name] = type.name;
-      sources.set(name, { key, type });
-    }
-    const name = `object${++this.#count}`;
-    const ctor = objectClass(sources);
-    this.#environment.registerType(name, { ctor, fields });
-    this.#environment.registerOperator(`${name} == ${name}`, equalObjects);
-    return { name, convert: (value) => (isObject(value) ? new ctor(value) : value) };
-  }
-}
-
-type Sources = ReadonlyMap<string, { readonly key: string; readonly type: CelType }>;
-
-function objectClass(sources: Sources): new (raw: JsonObject) => ObjectValue {
-  return class extends ObjectValue {
-    override get(name: string): unknown {
-      if (super.has(name)) return super.get(name);
-      const source = sources.get(name);
-      const value = source === undefined ? undefined : fieldOf(this.raw, source.key);
-      if (source === undefined || value === undefined) return undefined;
-      const converted = source.type.convert(value);
-      super.set(name, converted);
-      return converted;
-    }
-
-    override has(name: string): boolean {
-      return this.get(name) !== undefined;
-    }
+/**
+ * The type of a schema's values; undefined for values that no expression can read.
+ * @param isResource whether the schema is that of a whole resource
+ * @param name of its struct, for errors
+ */
+export function celTypeOf(
+  schema: Schema,
+  isResource: boolean,
+  name = "selfType",
+): CelType | undefined {
+  const plain = plainType(schema, isResource, name);
+  if (plain === undefined || schema.nullable !== true) return plain;
+  const { maxElements = 0 } = plain.type;
+  return {
+    ...plain,
+    type: { ...DYN, maxElements },
+    convert: (value) => (value === null ? null : plain.convert(value)),
   };
 }
 
-function equalObjects(a: ObjectValue, b: ObjectValue): boolean {
-  return equalJson(a.raw, b.raw);
+function isEmbedded(schema: Schema): boolean {
+  return schema["x-kubernetes-embedded-resource"] === true;
 }
 
-/** Comparison of JSON that costs as much as it visits. */
-function equalJson(a: unknown, b: unknown): boolean {
-  budget.charge(1);
-  if (a === b) return true;
-  if (Array.isArray(a)) {
-    if (!Array.isArray(b) || a.length !== b.length) return false;
-    return a.every((item, i) => equalJson(item, b[i]));
+function plainType(schema: Schema, isResource: boolean, name: string): CelType | undefined {
+  if (schema["x-kubernetes-int-or-string"] === true) {
+    const maxElements =
+      schema.maxLength === undefined ? MAX_REQUEST_BYTES - 2 : schema.maxLength * 4;
+    return { type: { ...DYN, maxElements }, minBytes: 1, convert: convertDynamic };
   }
-  if (!isObject(a) || !isObject(b)) return false;
-  const keys = Object.keys(a);
-  if (keys.length !== Object.keys(b).length) return false;
-  return keys.every((key) => Object.hasOwn(b, key) && equalJson(a[key], b[key]));
+  switch (schema.type) {
+    case "string":
+      return stringType(schema);
+    case "integer":
+      return { type: INT, minBytes: 1, convert: integer };
+    case "number":
+      return { type: DOUBLE, minBytes: 1, convert: (value) => value };
+    case "boolean":
+      return { type: BOOL, minBytes: 4, convert: (value) => value };
+    case "array":
+      return schema.items === undefined ? undefined : listType(schema, schema.items, name);
+    case "object":
+      return schema.additionalProperties === undefined
+        ? objectType(schema, isResource, name)
+        : mapType(schema, name);
+    default:
+      return undefined;
+  }
+}
+
+function integer(value: Json): unknown {
+  return Number.isInteger(value) ? BigInt(value as number) : value;
+}
+
+function listType(schema: Schema, items: Schema, name: string): CelType | undefined {
+  const item = celTypeOf(items, isEmbedded(items), `${name}.@idx`);
+  if (item === undefined) return undefined;
+  const maxElements = schema.maxItems ?? Math.floor((MAX_REQUEST_BYTES - 2) / (item.minBytes + 1));
+  return {
+    type: { ...listOf(item.type), maxElements },
+    minBytes: 2,
+    convert: (value) =>
+      Array.isArray(value) ? once(value, () => value.map((one) => item.convert(one))) : value,
+  };
+}
+
+/** A colon, a comma, and a key with its quotes. */
+const KEY_BYTES = 6;
+
+function mapType(schema: Schema, name: string): CelType | undefined {
+  const values = valueSchema(schema);
+  const item = values && celTypeOf(values, isEmbedded(values), `${name}.@elem`);
+  if (item === undefined) return undefined;
+  const maxElements =
+    schema.maxProperties ?? Math.floor((MAX_REQUEST_BYTES - 2) / (item.minBytes + KEY_BYTES));
+  return {
+    type: { ...mapOf(STRING, item.type), maxElements },
+    minBytes: 2,
+    convert: (value) =>
+      isObject(value)
+        ? once(
+            value,
+            () =>
+              new Map(
+                Object.entries(value).map(([key, one]) => [
+                  key,
+                  item.convert(defined(one, "the value")),
+                ]),
+              ),
+          )
+        : value,
+  };
+}
+
+function objectType(schema: Schema, isResource: boolean, name: string): CelType {
+  const properties =
+    isResource || isEmbedded(schema) ? withMetaFields(schema) : (schema.properties ?? {});
+  const fields = new Fields(properties, name);
+  const type = struct(name, fields as unknown as ReadonlyMap<string, Type>);
+  let minBytes = 2;
+  for (const key of schema.required ?? []) {
+    const property = fieldOf(properties, key);
+    // A default fills in what is missing.
+    if (property === undefined || property.default !== undefined) continue;
+    const below = celTypeOf(property, isEmbedded(property));
+    if (below !== undefined) minBytes += key.length + 4 + below.minBytes;
+  }
+  return {
+    type,
+    minBytes,
+    convert: (value) =>
+      isObject(value) ? once(value, () => new ObjectValue(type, fields, value)) : value,
+  };
+}
+
+/** The fields of an object, whose types are made when they are asked for. */
+class Fields {
+  readonly #name: string;
+  readonly #sources = new Map<string, { readonly key: string; readonly schema: Schema }>();
+  readonly #made = new Map<string, CelType | undefined>();
+
+  constructor(properties: Readonly<Record<string, Schema>>, name: string) {
+    this.#name = name;
+    for (const [key, schema] of Object.entries(properties)) {
+      const field = escapeName(key);
+      if (field !== undefined) this.#sources.set(field, { key, schema });
+    }
+  }
+
+  celType(field: string): CelType | undefined {
+    const source = this.#sources.get(field);
+    if (source === undefined) return undefined;
+    if (!this.#made.has(field)) {
+      const { schema } = source;
+      this.#made.set(field, celTypeOf(schema, isEmbedded(schema), `${this.#name}.${field}`));
+    }
+    return this.#made.get(field);
+  }
+
+  keyOf(field: string): string {
+    return this.#sources.get(field)?.key ?? "";
+  }
+
+  get(field: string): Type | undefined {
+    return this.celType(field)?.type;
+  }
+
+  has(field: string): boolean {
+    return this.celType(field) !== undefined;
+  }
+}
+
+class ObjectValue extends StructValue {
+  readonly celType: Type;
+  readonly #fields: Fields;
+  readonly #raw: JsonObject;
+
+  constructor(celType: Type, fields: Fields, raw: JsonObject) {
+    super();
+    this.celType = celType;
+    this.#fields = fields;
+    this.#raw = raw;
+  }
+
+  field(name: string): unknown {
+    const type = this.#fields.celType(name);
+    const value = type && fieldOf(this.#raw, this.#fields.keyOf(name));
+    return value === undefined ? undefined : type?.convert(value);
+  }
+
+  equals(other: unknown): boolean {
+    return other instanceof ObjectValue && sameJson(this.#raw, other.#raw);
+  }
 }
 
 /** What rules of a resource may read besides its own fields. */
@@ -187,23 +246,36 @@ function withMetaFields(schema: Schema): Readonly<Record<string, Schema>> {
   return { ...schema.properties, apiVersion: text, kind: text, metadata };
 }
 
-function stringType(format: string): CelType {
+function stringType({ format, maxLength, enum: values }: Schema): CelType {
+  const whole = MAX_REQUEST_BYTES - 2;
   switch (format) {
     case "byte":
-      return { name: "bytes", convert: (value) => value };
+      return {
+        type: { ...BYTES, maxElements: maxLength ?? whole },
+        minBytes: 2,
+        convert: (value) => (typeof value === "string" ? (fromBase64(value) ?? value) : value),
+      };
     case "duration":
-      return STRING;
+      return {
+        type: { ...DURATION, maxElements: TIME_CHARS },
+        minBytes: 3,
+        convert: (value) => (typeof value === "string" ? (parseDuration(value) ?? value) : value),
+      };
     case "date":
     case "date-time":
-    case "datetime":
-      return { name: "google.protobuf.Timestamp", convert: toDate };
-    default:
-      return STRING;
+      return {
+        type: { ...TIMESTAMP, maxElements: format === "date" ? DATE_CHARS : TIME_CHARS },
+        minBytes: format === "date" ? DATE_CHARS : 21,
+        convert: timeOf,
+      };
   }
+  const longest = (values ?? []).map((one) => (typeof one === "string" ? one.length : 0));
+  const enumChars = longest.length === 0 ? whole : Math.max(...longest);
+  const maxElements = maxLength === undefined ? enumChars : maxLength * 4;
+  return { type: { ...STRING, maxElements }, minBytes: 2, convert: (value) => value };
 }
 
-function toDate(value: Json): unknown {
+function timeOf(value: Json): unknown {
   if (typeof value !== "string") return value;
-  const ms = parseTime(/^\d{4}-\d\d-\d\d$/.test(value) ? `${value}T00:00:00Z` : value);
-  return ms === undefined ? value : new Date(ms);
+  return parseTimestamp(/^\d{4}-\d\d-\d\d$/.test(value) ? `${value}T00:00:00Z` : value) ?? value;
 }

@@ -37,6 +37,8 @@ export interface RuleScope {
 export interface RuleChecker {
   /** Errors of the rules of one schema. */
   check(schema: RawSchema, path: string, scope: RuleScope): FieldError[];
+  /** Errors of all rules of a whole schema together, which has been checked. */
+  finish(path: string): FieldError[];
 }
 
 /** How a schema is reached. */
@@ -79,7 +81,7 @@ export function schemaErrors(
 ): FieldError[] {
   const check = new SchemaCheck(options, rules);
   check.node(schema, path, ROOT, true);
-  return [...check.errors, ...check.ruleErrors];
+  return [...check.errors, ...check.ruleErrors, ...(rules?.finish(path) ?? [])];
 }
 
 class SchemaCheck {

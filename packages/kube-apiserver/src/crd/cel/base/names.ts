@@ -1,11 +1,5 @@
 /** The names of fields in expressions (apiserver: pkg/cel/escaping.go). */
-
-const RESERVED: ReadonlySet<string> = new Set(
-  (
-    "true false null in as break const continue else for function if import let loop package " +
-    "namespace return var void while"
-  ).split(" "),
-);
+import { KEYWORDS } from "../lang/check.ts";
 
 const PARTS = /__|\.|-|\//g;
 const ESCAPES: Readonly<Record<string, string>> = {
@@ -17,12 +11,7 @@ const ESCAPES: Readonly<Record<string, string>> = {
 
 /** Undefined for a field that expressions cannot name. */
 export function escapeName(name: string): string | undefined {
-  if (RESERVED.has(name)) return `__${name}__`;
+  if (KEYWORDS.has(name)) return `__${name}__`;
   if (!/^[A-Za-z_.\-/][A-Za-z0-9_.\-/]*$/.test(name)) return undefined;
-  return name.replace(PARTS, (part) => ESCAPES[part]);
-}
-
-/** All identifiers that occur in an expression; those in texts count, too. */
-export function identifiersIn(expression: string): string[] {
-  return expression.match(/[A-Za-z_][A-Za-z0-9_]*/g) ?? [];
+  return name.replace(PARTS, (part) => ESCAPES[part] as string);
 }

@@ -1,23 +1,47 @@
 /** IP addresses and networks (apiserver: pkg/cel/library/ip.go, cidr.go). */
 import { maskedBytes, parseIpV4, parseIpV6, shownIp } from "../../validation/ip.ts";
-import type { CelEnvironment } from "../library.ts";
+import type { Environment } from "../lang/environment.ts";
+import { CIDR, IP, LibraryValue } from "../lang/library.ts";
+import { EvaluationError, noSuchOverload } from "../lang/values.ts";
 
 /** An address as bytes: four or sixteen. */
-class Ip {
+class Ip extends LibraryValue {
+  readonly celType = IP;
   readonly bytes: readonly number[];
 
   constructor(bytes: readonly number[]) {
+    super();
     this.bytes = bytes;
+  }
+
+  /** For costs. */
+  get celSize(): number {
+    return this.bytes.length;
+  }
+
+  equals(other: unknown): boolean {
+    return other instanceof Ip && sameBits(this, other, 128);
   }
 }
 
-class Cidr {
+class Cidr extends LibraryValue {
+  readonly celType = CIDR;
   readonly ip: Ip;
   readonly bits: number;
 
   constructor(ip: Ip, bits: number) {
+    super();
     this.ip = ip;
     this.bits = bits;
+  }
+
+  /** For costs: the bytes of the network. */
+  get celSize(): number {
+    return Math.ceil(this.bits / 8);
+  }
+
+  equals(other: unknown): boolean {
+    return other instanceof Cidr && other.bits === this.bits && this.ip.equals(other.ip);
   }
 }
 
@@ -37,7 +61,7 @@ function isMapped(bytes: readonly number[]): boolean {
 function requiredIp(text: string): Ip {
   const ip = parseIp(text);
   if (ip !== undefined) return ip;
-  throw new SyntaxError(
+  throw new EvaluationError(
     `IP Address ${JSON.stringify(text)} parse error during conversion from string: ` +
       `ParseAddr(${JSON.stringify(text)}): unable to parse IP`,
   );
@@ -51,13 +75,19 @@ function parseCidr(text: string): Cidr | undefined {
   return bits > ip.bytes.length * 8 ? undefined : new Cidr(ip, bits);
 }
 
+/** Texts that are none are arguments of another type, as in Kubernetes. */
+function argument<T>(value: T | undefined): T {
+  if (value === undefined) throw noSuchOverload();
+  return value;
+}
+
 function requiredCidr(text: string): Cidr {
   const cidr = parseCidr(text);
   if (cidr !== undefined) return cidr;
-  throw new SyntaxError(
-    `network address parse error during conversion from string: ` +
-      `netip.ParsePrefix(${JSON.stringify(text)}): no '/'`,
-  );
+  const bits = text.split("/")[1];
+  const why = bits === undefined ? "no '/'" : `bad bits after slash: ${JSON.stringify(bits)}`;
+  const what = "network address parse error during conversion from string: ";
+  throw new EvaluationError(`${what}${what}netip.ParsePrefix(${JSON.stringify(text)}): ${why}`);
 }
 
 const shown = ({ bytes }: Ip): string => shownIp(bytes);
@@ -98,52 +128,40 @@ function isGlobalUnicast(ip: Ip): boolean {
   return !broadcast && !other && !is.linkLocalUnicast(ip);
 }
 
-class IpNamespace {}
-
-export function registerNetworks(environment: CelEnvironment): void {
+export function registerNetworks(environment: Environment): void {
   environment
-    .registerType("net.IP", Ip)
-    .registerType("net.CIDR", Cidr)
-    .registerType("IpNamespace", IpNamespace)
-    .registerConstant("ip", "IpNamespace", new IpNamespace())
-    .registerFunction(
-      "IpNamespace.isCanonical(string): bool",
-      (_, text: string) => shown(requiredIp(text)) === text,
-    )
-    .registerOperator("net.IP == net.IP", (a: Ip, b: Ip) => sameBits(a, b, 128))
-    .registerOperator(
-      "net.CIDR == net.CIDR",
-      (a: Cidr, b: Cidr) => a.bits === b.bits && sameBits(a.ip, b.ip, 128),
-    )
-    .registerFunction("ip(string): net.IP", requiredIp)
-    .registerFunction("isIP(string): bool", (text: string) => parseIp(text) !== undefined)
-    .registerFunction("string(net.IP): string", shown)
-    .registerFunction("net.IP.family(): int", ({ bytes }: Ip) => (bytes.length === 4 ? 4n : 6n))
-    .registerFunction("net.IP.isUnspecified(): bool", is.unspecified)
-    .registerFunction("net.IP.isLoopback(): bool", is.loopback)
-    .registerFunction("net.IP.isLinkLocalMulticast(): bool", is.linkLocalMulticast)
-    .registerFunction("net.IP.isLinkLocalUnicast(): bool", is.linkLocalUnicast)
-    .registerFunction("net.IP.isGlobalUnicast(): bool", isGlobalUnicast);
+    .type(IP)
+    .type(CIDR)
+    .function("ip.isCanonical(string): bool", (text: string) => shown(requiredIp(text)) === text)
+    .function("ip(string): net.IP", requiredIp)
+    .function("isIP(string): bool", (text: string) => parseIp(text) !== undefined)
+    .function("string(net.IP): string", shown)
+    .function("net.IP.family(): int", ({ bytes }: Ip) => (bytes.length === 4 ? 4n : 6n))
+    .function("net.IP.isUnspecified(): bool", is.unspecified)
+    .function("net.IP.isLoopback(): bool", is.loopback)
+    .function("net.IP.isLinkLocalMulticast(): bool", is.linkLocalMulticast)
+    .function("net.IP.isLinkLocalUnicast(): bool", is.linkLocalUnicast)
+    .function("net.IP.isGlobalUnicast(): bool", isGlobalUnicast);
   registerCidrs(environment);
 }
 
-function registerCidrs(environment: CelEnvironment): void {
+function registerCidrs(environment: Environment): void {
   const containsIp = ({ ip, bits }: Cidr, other: Ip) => sameBits(ip, other, bits);
   const containsCidr = (outer: Cidr, inner: Cidr) =>
     inner.bits >= outer.bits && containsIp(outer, inner.ip);
   environment
-    .registerFunction("cidr(string): net.CIDR", requiredCidr)
-    .registerFunction("isCIDR(string): bool", (text: string) => parseCidr(text) !== undefined)
-    .registerFunction("string(net.CIDR): string", ({ ip, bits }: Cidr) => `${shown(ip)}/${bits}`)
-    .registerFunction("net.CIDR.ip(): net.IP", ({ ip }: Cidr) => ip)
-    .registerFunction("net.CIDR.masked(): net.CIDR", masked)
-    .registerFunction("net.CIDR.prefixLength(): int", ({ bits }: Cidr) => BigInt(bits))
-    .registerFunction("net.CIDR.containsIP(net.IP): bool", containsIp)
-    .registerFunction("net.CIDR.containsIP(string): bool", (cidr: Cidr, text: string) =>
-      containsIp(cidr, requiredIp(text)),
+    .function("cidr(string): net.CIDR", requiredCidr)
+    .function("isCIDR(string): bool", (text: string) => parseCidr(text) !== undefined)
+    .function("string(net.CIDR): string", ({ ip, bits }: Cidr) => `${shown(ip)}/${bits}`)
+    .function("net.CIDR.ip(): net.IP", ({ ip }: Cidr) => ip)
+    .function("net.CIDR.masked(): net.CIDR", masked)
+    .function("net.CIDR.prefixLength(): int", ({ bits }: Cidr) => BigInt(bits))
+    .function("net.CIDR.containsIP(net.IP): bool", containsIp)
+    .function("net.CIDR.containsIP(string): bool", (cidr: Cidr, text: string) =>
+      containsIp(cidr, argument(parseIp(text))),
     )
-    .registerFunction("net.CIDR.containsCIDR(net.CIDR): bool", containsCidr)
-    .registerFunction("net.CIDR.containsCIDR(string): bool", (cidr: Cidr, text: string) =>
-      containsCidr(cidr, requiredCidr(text)),
+    .function("net.CIDR.containsCIDR(net.CIDR): bool", containsCidr)
+    .function("net.CIDR.containsCIDR(string): bool", (cidr: Cidr, text: string) =>
+      containsCidr(cidr, argument(parseCidr(text))),
     );
 }

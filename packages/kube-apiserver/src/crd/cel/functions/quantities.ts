@@ -1,6 +1,8 @@
 /** Quantities such as "1.5Gi" (apiserver: pkg/cel/library/quantity.go). */
 import { DECIMAL } from "@quorate/kube-storage";
-import type { CelEnvironment } from "../library.ts";
+import type { Environment } from "../lang/environment.ts";
+import { LibraryValue, QUANTITY_TYPE } from "../lang/library.ts";
+import { EvaluationError } from "../lang/values.ts";
 
 const SCALE = 9;
 const ONE = 10n ** BigInt(SCALE);
@@ -11,11 +13,17 @@ const QUANTITY = /^([+-]?)(\d+(?:\.\d*)?|\.\d+)(?:([KMGTPE]i)|([numkMGTPE])|[eE]
 const MAX_LENGTH = 256;
 
 /** A number of billionths. */
-class Quantity {
+class Quantity extends LibraryValue {
+  readonly celType = QUANTITY_TYPE;
   readonly nanos: bigint;
 
   constructor(nanos: bigint) {
+    super();
     this.nanos = nanos;
+  }
+
+  equals(other: unknown): boolean {
+    return other instanceof Quantity && other.nanos === this.nanos;
   }
 }
 
@@ -43,7 +51,9 @@ function parse(text: string): Quantity | undefined {
 function required(text: string): Quantity {
   const quantity = parse(text);
   if (quantity !== undefined) return quantity;
-  throw new SyntaxError(
+  if (/^[+-]?[0-9.]+[eEinumkKMGTP]*[-+]?[0-9]*$/.test(text))
+    throw new EvaluationError("unable to parse quantity's suffix");
+  throw new EvaluationError(
     "quantities must match the regular expression " +
       "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
   );
@@ -53,44 +63,48 @@ function compare(a: Quantity, b: Quantity): number {
   return a.nanos < b.nanos ? -1 : a.nanos > b.nanos ? 1 : 0;
 }
 
-function asInteger({ nanos }: Quantity): bigint {
-  if (nanos % ONE !== 0n) throw new RangeError("cannot convert value to integer");
+function isInteger({ nanos }: Quantity): boolean {
+  return nanos % ONE === 0n && BigInt.asIntN(64, nanos / ONE) === nanos / ONE;
+}
+
+function asInteger(quantity: Quantity): bigint {
+  const { nanos } = quantity;
+  if (!isInteger(quantity)) throw new EvaluationError("cannot convert value to integer");
   return nanos / ONE;
 }
 
-export function registerQuantities(environment: CelEnvironment): void {
+export function registerQuantities(environment: Environment): void {
   environment
-    .registerType("kubernetes.Quantity", Quantity)
-    .registerOperator("kubernetes.Quantity == kubernetes.Quantity", (a, b) => compare(a, b) === 0)
-    .registerFunction("quantity(string): kubernetes.Quantity", required)
-    .registerFunction("isQuantity(string): bool", (text: string) => parse(text) !== undefined);
+    .type(QUANTITY_TYPE)
+    .function("quantity(string): kubernetes.Quantity", required)
+    .function("isQuantity(string): bool", (text: string) => parse(text) !== undefined);
   const type = "kubernetes.Quantity";
   environment
-    .registerFunction(`${type}.isInteger(): bool`, ({ nanos }: Quantity) => nanos % ONE === 0n)
-    .registerFunction(`${type}.asInteger(): int`, asInteger)
-    .registerFunction(
+    .function(`${type}.isInteger(): bool`, isInteger)
+    .function(`${type}.asInteger(): int`, asInteger)
+    .function(
       `${type}.asApproximateFloat(): double`,
       ({ nanos }: Quantity) => Number(nanos) / 10 ** SCALE,
     )
-    .registerFunction(`${type}.sign(): int`, ({ nanos }: Quantity) =>
+    .function(`${type}.sign(): int`, ({ nanos }: Quantity) =>
       nanos === 0n ? 0n : nanos < 0n ? -1n : 1n,
     )
-    .registerFunction(`${type}.compareTo(${type}): int`, (a, b) => BigInt(compare(a, b)))
-    .registerFunction(`${type}.isLessThan(${type}): bool`, (a, b) => compare(a, b) < 0)
-    .registerFunction(`${type}.isGreaterThan(${type}): bool`, (a, b) => compare(a, b) > 0)
-    .registerFunction(
+    .function(`${type}.compareTo(${type}): int`, (a, b) => BigInt(compare(a, b)))
+    .function(`${type}.isLessThan(${type}): bool`, (a, b) => compare(a, b) < 0)
+    .function(`${type}.isGreaterThan(${type}): bool`, (a, b) => compare(a, b) > 0)
+    .function(
       `${type}.add(${type}): ${type}`,
       (a: Quantity, b: Quantity) => new Quantity(a.nanos + b.nanos),
     )
-    .registerFunction(
+    .function(
       `${type}.add(int): ${type}`,
       (a: Quantity, b: bigint) => new Quantity(a.nanos + b * ONE),
     )
-    .registerFunction(
+    .function(
       `${type}.sub(${type}): ${type}`,
       (a: Quantity, b: Quantity) => new Quantity(a.nanos - b.nanos),
     )
-    .registerFunction(
+    .function(
       `${type}.sub(int): ${type}`,
       (a: Quantity, b: bigint) => new Quantity(a.nanos - b * ONE),
     );

@@ -1,5 +1,7 @@
 /** Semantic versions (apiserver: pkg/cel/library/semverlib.go; semver.org 2.0.0). */
-import type { CelEnvironment } from "../library.ts";
+import type { Environment } from "../lang/environment.ts";
+import { LibraryValue, SEMVER } from "../lang/library.ts";
+import { EvaluationError } from "../lang/values.ts";
 
 const NUMBER = "(0|[1-9]\\d*)";
 const MAX_DIGITS = 19;
@@ -7,13 +9,19 @@ const IDS = "([0-9A-Za-z-]+(?:\\.[0-9A-Za-z-]+)*)";
 const VERSION = new RegExp(`^${NUMBER}\\.${NUMBER}\\.${NUMBER}(?:-${IDS})?(?:\\+${IDS})?$`);
 const MAX_LENGTH = 256;
 
-class Semver {
+class Semver extends LibraryValue {
+  readonly celType = SEMVER;
   readonly numbers: readonly bigint[];
   readonly pre: readonly string[];
 
   constructor(numbers: readonly bigint[], pre: readonly string[]) {
+    super();
     this.numbers = numbers;
     this.pre = pre;
+  }
+
+  equals(other: unknown): boolean {
+    return other instanceof Semver && compare(this, other) === 0;
   }
 }
 
@@ -37,7 +45,7 @@ function normalized(text: string): string {
 function required(text: string): Semver {
   const version = parse(text);
   if (version !== undefined) return version;
-  throw new SyntaxError("No Major.Minor.Patch elements found");
+  throw new EvaluationError("No Major.Minor.Patch elements found");
 }
 
 function compareIds(a: string, b: string): number {
@@ -60,25 +68,24 @@ function compare(a: Semver, b: Semver): number {
   return a.pre.length < b.pre.length ? -1 : 0;
 }
 
-export function registerSemver(environment: CelEnvironment): void {
+export function registerSemver(environment: Environment): void {
   const type = "kubernetes.Semver";
   const read = (text: string, loose: boolean) => (loose ? normalized(text) : text);
   environment
-    .registerType(type, Semver)
-    .registerOperator(`${type} == ${type}`, (a, b) => compare(a, b) === 0)
-    .registerFunction(`semver(string): ${type}`, required)
-    .registerFunction(`semver(string, bool): ${type}`, (text: string, loose: boolean) =>
+    .type(SEMVER)
+    .function(`semver(string): ${type}`, required)
+    .function(`semver(string, bool): ${type}`, (text: string, loose: boolean) =>
       required(read(text, loose)),
     )
-    .registerFunction("isSemver(string): bool", (text: string) => parse(text) !== undefined)
-    .registerFunction(
+    .function("isSemver(string): bool", (text: string) => parse(text) !== undefined)
+    .function(
       "isSemver(string, bool): bool",
       (text: string, loose: boolean) => parse(read(text, loose)) !== undefined,
     )
-    .registerFunction(`${type}.major(): int`, ({ numbers }: Semver) => numbers[0])
-    .registerFunction(`${type}.minor(): int`, ({ numbers }: Semver) => numbers[1])
-    .registerFunction(`${type}.patch(): int`, ({ numbers }: Semver) => numbers[2])
-    .registerFunction(`${type}.compareTo(${type}): int`, (a, b) => BigInt(Math.sign(compare(a, b))))
-    .registerFunction(`${type}.isLessThan(${type}): bool`, (a, b) => compare(a, b) < 0)
-    .registerFunction(`${type}.isGreaterThan(${type}): bool`, (a, b) => compare(a, b) > 0);
+    .function(`${type}.major(): int`, ({ numbers }: Semver) => numbers[0])
+    .function(`${type}.minor(): int`, ({ numbers }: Semver) => numbers[1])
+    .function(`${type}.patch(): int`, ({ numbers }: Semver) => numbers[2])
+    .function(`${type}.compareTo(${type}): int`, (a, b) => BigInt(Math.sign(compare(a, b))))
+    .function(`${type}.isLessThan(${type}): bool`, (a, b) => compare(a, b) < 0)
+    .function(`${type}.isGreaterThan(${type}): bool`, (a, b) => compare(a, b) > 0);
 }

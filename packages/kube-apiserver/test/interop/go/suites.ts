@@ -1,0 +1,168 @@
+/**
+ * The command `./dev clients suites`: tests that others wrote, unchanged, with the API server in
+ * place of kube-apiserver and etcd. Their modules come from Go's module proxy; the first build takes
+ * minutes. docs/evidence/kubernetes-suites.md has the results.
+ *
+ *     ./dev clients suites --only gateway-api
+ *     ./dev clients suites --assets /usr/local/kubebuilder/bin     with kube-apiserver
+ */
+import { spawn, spawnSync } from "node:child_process";
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { startApiServer } from "@quorate/kube-apiserver/node";
+import { loadAll } from "js-yaml";
+import { readArguments } from "../../../../../scripts/dev/command-line.ts";
+
+interface Suite {
+  readonly name: string;
+  readonly module: string;
+  /** Packages with tests; each runs by itself. */
+  readonly packages: readonly string[];
+  /** A folder of definitions: the suite is for a server that has them, by KUBECONFIG. */
+  readonly definitions?: string;
+  readonly env?: Readonly<Record<string, string>>;
+  /** Go's build tags. */
+  readonly tags?: string;
+}
+
+const GATEWAY = { module: "sigs.k8s.io/gateway-api@v1.4.1", packages: ["./pkg/test/cel"] };
+const SUITES: readonly Suite[] = [
+  {
+    ...GATEWAY,
+    name: "gateway-api",
+    definitions: "config/crd/standard",
+    env: { CRD_CHANNEL: "standard" },
+    tags: "standard",
+  },
+  {
+    ...GATEWAY,
+    name: "gateway-api-experimental",
+    definitions: "config/crd/experimental",
+    env: { CRD_CHANNEL: "experimental" },
+    tags: "experimental",
+  },
+  {
+    name: "jobset",
+    module: "sigs.k8s.io/jobset@v0.11.0",
+    packages: ["./test/integration/webhook"],
+  },
+  {
+    name: "controller-runtime",
+    module: "sigs.k8s.io/controller-runtime@v0.24.0",
+    packages: [
+      "./pkg/builder",
+      "./pkg/cache",
+      "./pkg/client",
+      "./pkg/controller",
+      "./pkg/envtest",
+      "./pkg/manager",
+      "./pkg/webhook",
+    ],
+  },
+];
+
+function go(args: readonly string[], cwd: string, env = {}): { ok: boolean; text: string } {
+  const { status, stdout, error } = spawnSync("go", args, {
+    cwd,
+    env: { ...process.env, GOFLAGS: "-mod=mod -p=1", ...env },
+    stdio: ["ignore", "pipe", "inherit"],
+    maxBuffer: 1 << 28,
+  });
+  return { ok: error === undefined && status === 0, text: stdout?.toString() ?? "" };
+}
+
+/** The counts of a run of `go test -v`: its own tests, and Ginkgo's. */
+function countsOf(text: string): string {
+  const ginkgo = [...text.matchAll(/Ran (\d+) of \d+ Specs.*?\n.*?(\d+) Passed.*?(\d+) Failed/gs)];
+  if (ginkgo.length > 0)
+    return ginkgo.map(([, ran, passed]) => `${passed} of ${ran} specs`).join(", ");
+  const passed = text.match(/^\s*--- PASS/gm)?.length ?? 0;
+  const failed = text.match(/^\s*--- FAIL/gm)?.length ?? 0;
+  return `${passed} of ${passed + failed} tests`;
+}
+
+const { values } = readArguments(
+  "./dev clients suites [OPTIONS]: tests of other projects on the API server",
+  {
+    only: { type: "string", default: "", requiresArg: true, describe: "one suite by its name" },
+    assets: {
+      type: "string",
+      default: join(import.meta.dirname, "../envtest"),
+      requiresArg: true,
+      describe: "directory with etcd and kube-apiserver",
+    },
+    log: { type: "boolean", default: false, describe: "show what the tests print" },
+  },
+);
+
+async function run(suite: Suite, directory: string): Promise<void> {
+  const [module = "", version] = suite.module.split("@");
+  const copy = join(directory, module.replaceAll("/", "-"));
+  if (!existsSync(copy)) {
+    const found = go(["mod", "download", "-json", suite.module], directory, { GOFLAGS: "" });
+    if (!found.ok) {
+      console.log(`${suite.name}: skipped: Go or its module proxy does not have ${suite.module}`);
+      return;
+    }
+    const { Dir } = JSON.parse(found.text) as { readonly Dir: string };
+    cpSync(Dir, copy, { recursive: true });
+    spawnSync("chmod", ["-R", "u+w", copy]);
+  }
+  const env: Record<string, string> = { KUBEBUILDER_ASSETS: values.assets, ...suite.env };
+  const api = suite.definitions === undefined ? undefined : await startApiServer();
+  try {
+    if (api !== undefined) {
+      env["KUBECONFIG"] = api.kubeconfigPath;
+      const folder = join(copy, suite.definitions ?? "");
+      for (const name of readdirSync(folder).filter((one) => one.endsWith(".yaml")))
+        for (const body of loadAll(readFileSync(join(folder, name), "utf8")) as {
+          kind?: string;
+        }[]) {
+          if (body?.kind !== "CustomResourceDefinition") continue;
+          const path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+          const made = await api.request(path, { method: "POST", body });
+          if (made.status !== 201) console.log(`${suite.name}: ${name}: ${made.body.message}`);
+        }
+    }
+    for (const one of suite.packages) {
+      const { text } = await test(one, copy, env, suite.tags ?? "");
+      if (values.log) console.log(text);
+      console.log(`${suite.name} ${version} ${one}: ${countsOf(text)}`);
+    }
+  } finally {
+    await api?.stop();
+  }
+}
+
+/** Runs the tests of a package; the server in this process goes on meanwhile. */
+async function test(
+  name: string,
+  cwd: string,
+  env: Readonly<Record<string, string>>,
+  tags: string,
+): Promise<{ readonly text: string }> {
+  return await new Promise<{ text: string }>((resolve, reject) => {
+    const child = spawn("go", ["test", "-count=1", "-v", "-timeout=20m", `-tags=${tags}`, name], {
+      cwd,
+      env: { ...process.env, GOFLAGS: "-mod=mod -p=1", ...env },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    let text = "";
+    const take = (chunk: Buffer): void => {
+      text += chunk.toString();
+    };
+    child.stdout.on("data", take);
+    child.stderr.on("data", take);
+    child.once("error", reject);
+    child.once("close", () => resolve({ text }));
+  });
+}
+
+const directory = mkdtempSync(join(tmpdir(), "suites-"));
+try {
+  for (const suite of SUITES)
+    if (values.only === "" || values.only === suite.name) await run(suite, directory);
+} finally {
+  rmSync(directory, { recursive: true, force: true });
+}
