@@ -43,6 +43,7 @@ const words: Readonly<Record<string, readonly string[]>> = {
   quorate: ["the program"],
   embed: ["members inside", "a program"],
   testing: ["clusters in tests"],
+  create: ["npm create", "quorate"],
 };
 
 /** The bars of a chart, from the first column of its cluster. */

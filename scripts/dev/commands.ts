@@ -355,7 +355,13 @@ const own: Group = {
           about: "the packages' tests, with all that a build leaves out",
           steps: () => [
             {
-              args: ["--test", "packages/*/test/**/*.test.ts", "test/scripts/dev.test.ts"],
+              args: [
+                "--test",
+                "packages/*/test/**/*.test.ts",
+                "examples/*/*.test.ts",
+                "test/docs/nodejs.test.ts",
+                "test/scripts/dev.test.ts",
+              ],
               env: { QUORATE_SOAK: "1" },
             },
           ],

@@ -34,7 +34,24 @@ const PRIVATE = /^ {4}(?:#private;$|private )/;
 
 const PLUGINS: ParserPlugin[] = [["typescript", { dts: true }]];
 
+/** Declarations of one name. */
+export interface Declared {
+  readonly name: string;
+  readonly path: string;
+  /** What it is exported as; undefined where exports only name it. */
+  readonly exported: string | undefined;
+  /** "class", "interface", "type", "function" or "const". */
+  readonly kind: string;
+  /** Its comment; empty without one. */
+  readonly doc: string;
+  /** Without comments and private parts. */
+  readonly text: string;
+  /** With the comments of its parts. */
+  readonly commented: string;
+}
+
 /**
+ * The report.
  * @param files the package's declarations by path
  * @param entry the path of an entry point's
  * @param elsewhere says which paths' declarations are in the report of another package
@@ -42,8 +59,19 @@ const PLUGINS: ParserPlugin[] = [["typescript", { dts: true }]];
 export function apiReport(
   files: ReadonlyMap<string, string>,
   entry: string,
-  elsewhere: (path: string) => boolean = () => false,
+  elsewhere?: (path: string) => boolean,
 ): string {
+  const { exported, declared } = publicApi(files, entry, elsewhere);
+  const names = exported.map((name) => `  ${name},\n`).join("");
+  return `${[`export {\n${names}};`, ...declared.map(({ text }) => text)].join("\n\n")}\n`;
+}
+
+/** What an entry point exports, by name, and all declarations that it needs; as apiReport. */
+export function publicApi(
+  files: ReadonlyMap<string, string>,
+  entry: string,
+  elsewhere: (path: string) => boolean = () => false,
+): { readonly exported: readonly string[]; readonly declared: readonly Declared[] } {
   const modules = new Map<string, Module>();
   const moduleOf = (path: string): Module => {
     let found = modules.get(path);
@@ -77,11 +105,13 @@ export function apiReport(
     ]);
   };
 
-  const shown = new Map<string, string>();
+  const shown = new Map<string, Declared>();
   const exported = [...exportsOf(entry)].sort();
+  const outside = new Map<string, string>();
   const queue = exported.flatMap((name) => {
     const found = find(entry, name);
     if (found.length === 0) throw new Error(`${name} is declared nowhere`);
+    for (const [path, inside] of found) outside.set(`${inside} ${path}`, name);
     return found;
   });
   for (let next = queue.pop(); next !== undefined; next = queue.pop()) {
@@ -91,13 +121,41 @@ export function apiReport(
     const module = moduleOf(path);
     const meaning = module.names.get(name);
     if (meaning?.kind !== "declared") throw new Error(`${name} is not declared in ${path}`);
-    shown.set(key, meaning.nodes.map((node) => textOf(module, node)).join("\n"));
+    const { nodes } = meaning;
+    shown.set(key, {
+      name,
+      path,
+      exported: outside.get(key),
+      kind: KINDS[nodes[0]?.type ?? ""] ?? "const",
+      doc: nodes.map((node) => docOf(module, node)).find((doc) => doc !== "") ?? "",
+      text: nodes.map((node) => textOf(module, node)).join("\n"),
+      commented: nodes.map((node) => textOf(module, node, true)).join("\n"),
+    });
     for (const used of meaning.nodes.flatMap(namesIn))
       if (module.names.has(used)) queue.push(...find(path, used));
   }
-  const lists = [...shown].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, text]) => text);
-  const names = exported.map((name) => `  ${name},\n`).join("");
-  return `${[`export {\n${names}};`, ...lists].join("\n\n")}\n`;
+  const declared = [...shown].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, one]) => one);
+  return { exported, declared };
+}
+
+const KINDS: Readonly<Record<string, string>> = {
+  ClassDeclaration: "class",
+  TSInterfaceDeclaration: "interface",
+  TSTypeAliasDeclaration: "type",
+  TSDeclareFunction: "function",
+};
+
+/** The comment right before a declaration. */
+function docOf({ text, comments }: Module, { start }: Node): string {
+  const between = /^\s*(?:export\s+)?(?:declare\s+)?(?:abstract\s+)?$/;
+  const comment = comments.findLast(
+    ({ end }) => end <= start && between.test(text.slice(end, start)),
+  );
+  if (comment === undefined || !text.startsWith("/**", comment.start)) return "";
+  return text
+    .slice(comment.start + "/**".length, comment.end - "*/".length)
+    .replace(/^[ \t]*\* ?/gm, "")
+    .trim();
 }
 
 function read(path: string, text: string): Module {
@@ -185,11 +243,11 @@ function namesIn(node: Node): string[] {
   return names;
 }
 
-/** The declaration's text, without comments, private fields and empty lines. */
-function textOf({ text, comments }: Module, { start, end }: Node): string {
+/** The declaration's text, without private fields and empty lines, and without comments or not. */
+function textOf({ text, comments }: Module, { start, end }: Node, hasComments = false): string {
   let left = "";
   let at = start;
-  for (const comment of comments) {
+  for (const comment of hasComments ? [] : comments) {
     if (comment.start < start || comment.end > end) continue;
     left += text.slice(at, comment.start);
     at = comment.end;

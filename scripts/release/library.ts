@@ -1,6 +1,7 @@
 /**
  * The packages for npm: `quorate`, with the client, members and API servers inside a Node.js
- * program, `@quorate/client`, with the client alone, and `@quorate/testing`, for tests.
+ * program, `@quorate/client`, with the client alone, `@quorate/testing`, for tests, and
+ * `create-quorate`, which makes programs from the examples.
  *
  *     index.js, ...             our code as JavaScript, in a few files, each with its source map
  *     types/                    the declarations of all that these export
@@ -9,7 +10,7 @@
  *     package.json              npm packages that the code imports, with this commit's versions
  */
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, posix, relative } from "node:path";
 import { build, type Plugin } from "esbuild";
@@ -34,6 +35,10 @@ export interface Library {
   readonly changes?: string;
   /** The entry points by subpath ("index" is the package itself): files whose exports each has. */
   readonly entries: Readonly<Record<string, readonly string[]>>;
+  /** Its executable, which npm runs by the package's name. */
+  readonly program?: string;
+  /** Directories of the repository that it has copies of: programs with a package.json each. */
+  readonly copies?: string;
 }
 
 const KEYWORDS = ["etcd", "etcd3", "key-value", "lease", "lock", "leader-election", "watch"];
@@ -76,6 +81,24 @@ export const libraries: readonly Library[] = [
     page: "docs/guide/testing.md",
     entries: { index: ["packages/testing/index.ts"] },
   },
+  {
+    name: "create-quorate",
+    description: "Makes a program that uses etcd's protocol, with its test: npm create quorate",
+    keywords: KEYWORDS,
+    node: ">=20.16",
+    target: "node20",
+    page: "docs/guide/examples.md",
+    entries: { index: ["packages/create/index.ts"] },
+    program: `#!/usr/bin/env node
+import { fileURLToPath } from "node:url";
+import { createProgram } from "./index.js";
+
+const examples = fileURLToPath(new URL("./examples", import.meta.url));
+const output = { out: console.log, error: console.error };
+process.exitCode = createProgram(process.argv.slice(2), examples, output);
+`,
+    copies: "examples",
+  },
 ];
 
 /** Without those of packages that were taken out. */
@@ -114,6 +137,8 @@ export async function libraryFiles(
     ["LICENSE", readFileSync(join(root, "LICENSE"))],
     ...files,
     ...declarations(library),
+    ...(library.program === undefined ? [] : [[PROGRAM, library.program] as const]),
+    ...copiesOf(library),
   ]);
   if (library.changes !== undefined)
     all.set("CHANGELOG.md", readFileSync(join(root, library.changes)));
@@ -127,6 +152,18 @@ export async function libraryFiles(
         typeof content === "string" ? Buffer.from(content) : content,
       ]),
   );
+}
+
+/** The file of a package's executable. */
+const PROGRAM = "program.js";
+
+function copiesOf({ copies }: Library): [path: string, content: Uint8Array][] {
+  if (copies === undefined) return [];
+  const home = join(root, copies);
+  return readdirSync(home)
+    .filter((name) => existsSync(join(home, name, "package.json")))
+    .flatMap((name) => readdirSync(join(home, name)).map((file) => `${copies}/${name}/${file}`))
+    .map((path) => [path, readFileSync(join(root, path))]);
 }
 
 /** The exports of an entry point, as a module. */
@@ -181,7 +218,7 @@ function outsidePackages(imported: Set<string>): Plugin {
 }
 
 function manifest(
-  { name, description, keywords, node, entries }: Library,
+  { name, description, keywords, node, entries, program }: Library,
   version: string,
   imported: ReadonlySet<string>,
   files: readonly string[],
@@ -209,6 +246,7 @@ function manifest(
     // For tools that do not know "exports".
     main: "./index.js",
     types: "./types/index.d.ts",
+    ...(program === undefined ? {} : { bin: `./${PROGRAM}` }),
     exports: { ...Object.fromEntries(exports), "./package.json": "./package.json" },
     files,
     sideEffects: false,
@@ -219,8 +257,8 @@ function manifest(
   return `${JSON.stringify(content, null, 2)}\n`;
 }
 
-/** The declarations that the entry points need, by path. Throws if the compiler refuses them. */
-function declarations({ entries }: Library): Map<string, string> {
+/** The declarations that entry points need, by path. Throws if the compiler refuses them. */
+export function declarations({ entries }: Pick<Library, "entries">): Map<string, string> {
   const scratch = mkdtempSync(join(tmpdir(), "quorate-types-"));
   try {
     compile(scratch, Object.values(entries).flat());

@@ -6,12 +6,14 @@
  *     docs/pictures/NAME          public/pictures/NAME
  *     README.md, CONTRIBUTING.md  readme.md, contributing.md
  *     packages/NAME/README.md     packages/NAME.md
+ *     the npm packages' exports   reference/api-NAME.md
  *
  * A link to another file of the repository becomes its text, as in a release.
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join, posix } from "node:path";
 import { LINK } from "../release/documents.ts";
+import { REFERENCES, referencePages } from "./reference.ts";
 
 /** The files of the site, from the repository's root to the site's source. */
 export function sitePages(root: string): ReadonlyMap<string, string> {
@@ -41,6 +43,7 @@ export function writeSource(root: string, directory: string): void {
       path.endsWith(".md") ? withSiteLinks(path, content.toString("utf8"), pages) : content,
     );
   }
+  for (const { target, text } of referencePages()) writeFileSync(join(directory, target), text);
 }
 
 /** A page whose links lead to where their targets are on the site. */
@@ -70,11 +73,12 @@ export function sidebar(root: string): SidebarItem[] {
   const packages = [...sitePages(root)].filter(([path]) => path.startsWith("packages/"));
   return [
     { text: "Start", items: [item("README.md"), item("CONTRIBUTING.md")] },
-    ...sections.map((section) => ({
-      text: section.slice(0, section.indexOf("\n")),
-      collapsed: false,
-      items: listed(section).map((path) => item(path)),
-    })),
+    ...sections.map((section) => {
+      const text = section.slice(0, section.indexOf("\n"));
+      const items = listed(section).map((path) => item(path));
+      if (text === "Reference") items.push(...REFERENCES);
+      return { text, collapsed: false, items };
+    }),
     ...(packages.length === 0
       ? []
       : [{ text: "Packages", collapsed: true, items: packages.map(([path]) => item(path)) }]),

@@ -54,10 +54,11 @@ async function install(library: Library): Promise<Manifest> {
 }
 
 const run = promisify(execFile);
-const [whole, clientAlone, testing] = libraries;
+const [whole, clientAlone, testing, creator] = libraries;
 const manifest = await install(whole);
 const clientManifest = await install(clientAlone);
 await install(testing);
+await install(creator);
 
 /** A page whose programs use the client's package besides its own page. */
 const MIGRATION = "docs/guide/migration-from-etcd3.md";
@@ -138,6 +139,25 @@ for (const [version, path] of await nodes()) {
     });
   }
 }
+
+/** Examples whose tests run in a build; the others run with QUORATE_SOAK. */
+const QUICK_EXAMPLES: ReadonlySet<string> = new Set(["template", "job-queue"]);
+
+for (const example of readdirSync(join(project, "node_modules", creator.name, "examples")))
+  test(`npm create quorate: the tests of ${example} pass on the packages`, async (t) => {
+    if (process.env["QUORATE_SOAK"] !== "1" && !QUICK_EXAMPLES.has(example)) {
+      t.skip("in ./dev soak packages");
+      return;
+    }
+    const home = join(project, `created-${example}`);
+    const program = join(project, "node_modules", creator.name, "program.js");
+    await run(process.execPath, [program, home, example]);
+    const env = { ...process.env, NODE_TEST_CONTEXT: undefined };
+    const args = ["--test", "--test-reporter=tap"];
+    const { stdout } = await run(process.execPath, args, { cwd: home, env, timeout: 120_000 });
+    assert.match(stdout, /^# pass [1-9]$/m);
+    assert.match(stdout, /^# fail 0$/m);
+  });
 
 test("the client's package depends on nothing, and takes less than a megabyte", () => {
   assert.deepEqual(clientManifest.dependencies, {});

@@ -37,6 +37,8 @@ const allowed: Readonly<Record<string, string>> = {
   "kube-storage": "proto host metrics",
   "kube-apiserver": "proto host metrics cli rpc client member server embed kube-storage",
   operator: "proto host metrics cli client backup",
+  // Copies examples; it is an npm package of its own.
+  create: "",
   quorate: "host cli server proxy operator kube-apiserver",
 };
 

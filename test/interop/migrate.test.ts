@@ -12,6 +12,7 @@ import { type TestCluster, withCluster } from "../support/cluster.ts";
 import {
   type Executable,
   etcdNewest,
+  etcdOf,
   memberUnderTest,
   skipWithoutEtcdNewest,
 } from "../support/executables.ts";
@@ -96,10 +97,14 @@ async function migrate(
   }
 }
 
+/** The release that the members have before; they come back as the newest. */
+const release = process.env["QUORATE_TEST_MIGRATE_FROM"] ?? "";
+
 test("three members of etcd go to Quorate and back, and nothing that clients hold is lost", {
   skip: skipWithoutEtcdNewest,
 }, async (t) => {
-  await withCluster({ executable: etcdNewest!, size: 3 }, async (cluster) => {
+  const executable = release === "" ? etcdNewest! : etcdOf(release)!;
+  await withCluster({ executable, size: 3 }, async (cluster) => {
     const before = [...cluster.members];
     const middle = await prepared(cluster, memberUnderTest, ["q0", "q1", "q2"]);
     const after = await prepared(cluster, etcdNewest!, ["e0", "e1", "e2"]);

@@ -60,6 +60,7 @@ export interface DiscoveryOptions {
   readonly lookup?: LookupSrv;
 }
 
+/** What connect() takes. */
 export interface ClientOptions {
   /**
    * "host:port" or URLs; at least one, unless `discovery` is given. Those without a scheme use TLS

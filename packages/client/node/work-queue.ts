@@ -15,6 +15,7 @@ import { Wait } from "../src/wait.ts";
 /** Values that are read at a time, since others may take the first ones. */
 const READ_AHEAD = 10;
 
+/** A queue of values, each of which one program takes. */
 export class WorkQueue<Out = string, In = Out> {
   readonly #client: Client;
   readonly #prefix: string;

@@ -25,6 +25,7 @@ import type { Caller, UnaryMethod } from "./caller.ts";
 
 const { methods } = AuthService;
 
+/** Users, roles and whether the cluster asks for them: `client.auth`. */
 export class Auth {
   readonly #caller: Caller;
 

@@ -17,6 +17,7 @@ import { Wait } from "./wait.ts";
 
 const HOLD_CALL = { lease: ID, ...CALL_SHAPE };
 
+/** All wait while its key is there, and go on when it is gone. */
 export class Barrier {
   readonly #client: Client;
   readonly #key: string;

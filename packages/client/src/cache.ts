@@ -16,6 +16,7 @@ import { type FollowOptions, followResponses } from "./follow.ts";
 import { type Bytes, toBytes } from "./requests.ts";
 import { Wait } from "./wait.ts";
 
+/** The range of a cache, and its bounds. */
 export interface CacheOptions extends Omit<FollowOptions, "snapshot" | "onCompacted" | "prevKv"> {
   /** The most bytes of keys and values; default 64 MiB. */
   readonly maxBytes?: number;
@@ -37,6 +38,7 @@ export class CacheClosedError extends CodedError<"CacheClosed"> {
 
 const MAX_BYTES: number = 64 << 20;
 
+/** A range of keys in memory, kept in step by a watch. */
 export class Cache implements AsyncDisposable {
   /** Aborted when the cache is in step no more: closed, or with what follow() threw. */
   readonly signal: AbortSignal;

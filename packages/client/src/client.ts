@@ -144,6 +144,7 @@ const STREAM_SHAPE = { requireLeader: FLAG, renewToken: FLAG, ...WAIT_SHAPE };
 /** Opens a link to any endpoint. */
 export type OpenLink = (endpoint: string) => Link;
 
+/** A client of one cluster, made by connect(). */
 export class Client implements KvCaller, AsyncDisposable {
   /** Calls about leases. */
   readonly leases: Leases;

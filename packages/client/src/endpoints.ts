@@ -4,8 +4,8 @@
  *
  *     closed      attempts go there
  *     open        after so many failures without a success between: attempts go elsewhere
- *     half open   after a pause, longer each time, one attempt goes there; what becomes of it closes
- *                 the circuit or opens it again
+ *     half open   after a pause, longer each time, one attempt goes there; what becomes of it
+ *                 closes the circuit or opens it again
  *
  * Where no other is left, attempts go through open circuits too, in turn: a call fails of what its
  * attempts saw, and not of what earlier calls did.
@@ -15,6 +15,7 @@ import { GrpcCode } from "@quorate/proto";
 import { unlessAborted } from "./caller.ts";
 import { type ClientClock, type Link, LinkError } from "./link.ts";
 
+/** When an endpoint is left out while others serve, and for how long. */
 export interface CircuitOptions {
   /** Failures without a success between that open a circuit. */
   readonly failures: number;
@@ -46,7 +47,7 @@ export const MAX_FOUND_ENDPOINTS = 64;
 export type Outcome = "answered" | "failed" | "unknown";
 
 /** One endpoint. */
-export class Place {
+export class EndpointPlace {
   readonly link: Link;
   readonly #circuit: CircuitOptions;
   readonly #pauses: Backoff;
@@ -106,7 +107,7 @@ export class Place {
 }
 
 export class Endpoints {
-  #places: readonly Place[];
+  #places: readonly EndpointPlace[];
   readonly #clock: ClientClock;
   readonly #options: EndpointsOptions;
   #current: number;
@@ -117,7 +118,7 @@ export class Endpoints {
   /** @param links empty where `options.find` finds them */
   constructor(links: readonly Link[], clock: ClientClock, options: EndpointsOptions) {
     if (links.length === 0 && options.find === undefined) throw new RangeError("no endpoints");
-    this.#places = links.map((link) => new Place(link, options.circuit));
+    this.#places = links.map((link) => new EndpointPlace(link, options.circuit));
     this.#clock = clock;
     this.#options = options;
     this.#current = links.length === 0 ? 0 : options.first % links.length;
@@ -128,12 +129,12 @@ export class Endpoints {
     return this.#places.length;
   }
 
-  get places(): readonly Place[] {
+  get places(): readonly EndpointPlace[] {
     return this.#places;
   }
 
   /** The place of the next attempt; undefined while there is none. The caller ends it. */
-  take(): Place | undefined {
+  take(): EndpointPlace | undefined {
     const nowMs = this.#clock.nowMs();
     const used = this.#places[this.#current];
     const place = used === undefined || used.isClosed ? used : this.#choose(nowMs);
@@ -142,13 +143,13 @@ export class Endpoints {
   }
 
   /** Ends an attempt or a stream; a failed one leaves its place. */
-  end(place: Place, outcome: Outcome): void {
+  end(place: EndpointPlace, outcome: Outcome): void {
     place.end(outcome, this.#clock.nowMs());
     if (outcome === "failed") this.leave(place.link);
   }
 
   /** The next attempt goes there, unless its circuit is open. */
-  use(place: Place): void {
+  use(place: EndpointPlace): void {
     const at = this.#places.indexOf(place);
     if (at !== -1) this.#current = at;
   }
@@ -205,7 +206,7 @@ export class Endpoints {
     const places = names.map(
       (name) =>
         this.#places.find(({ link }) => link.endpoint === name) ??
-        new Place(openLink(name), circuit),
+        new EndpointPlace(openLink(name), circuit),
     );
     if (places.length === 0) throw new Error("no endpoints are found");
     for (const place of this.#places.filter((one) => !places.includes(one))) {
@@ -217,7 +218,7 @@ export class Endpoints {
   }
 
   /** Of all in turn from the present one: a fit one whose circuit is not open, else any such. */
-  #choose(nowMs: number): Place | undefined {
+  #choose(nowMs: number): EndpointPlace | undefined {
     const inTurn = [...this.#places.slice(this.#current), ...this.#places.slice(0, this.#current)];
     const open = inTurn.filter((place) => place.isOpenTo(nowMs));
     const place = open.find(({ isUnfit }) => !isUnfit) ?? open[0] ?? inTurn[0];

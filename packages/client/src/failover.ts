@@ -3,8 +3,8 @@
  * client: a read is retried at the next endpoint while the status is UNAVAILABLE; a write is
  * retried only if the request was never sent, since it must not be applied twice.
  *
- * Which endpoint an attempt goes to, endpoints.ts says. After as many attempts as there are endpoints
- * without success the call pauses, longer each time, until its timeout. Where every endpoint's
+ * Which endpoint an attempt goes to, endpoints.ts says. After as many attempts without success as
+ * there are endpoints the call pauses, longer each time, until its timeout. Where every endpoint's
  * certificate, or the client's own, was refused in a row that is the end at once (etcd's Go client
  * retries that to its deadline).
  */

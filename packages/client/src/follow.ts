@@ -17,6 +17,7 @@ import { mayResume, REOPEN } from "./resume.ts";
 import { Wait } from "./wait.ts";
 import { WATCH_SHAPE, Watch, type WatchOptions } from "./watch.ts";
 
+/** The range that follow() follows, and from where. */
 export interface FollowOptions
   extends Omit<WatchOptions, "revision" | "progressNotify" | "only" | "onCreated"> {
   /** Whether to begin with what the range holds; default true. */

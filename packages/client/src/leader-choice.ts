@@ -4,7 +4,7 @@
  * whether it can serve, and closes its circuit.
  */
 import { MaintenanceService } from "@quorate/proto";
-import type { Endpoints, Place } from "./endpoints.ts";
+import type { EndpointPlace, Endpoints } from "./endpoints.ts";
 import { type CallMetadata, type ClientClock, LinkError } from "./link.ts";
 
 const { Status } = MaintenanceService.methods;
@@ -47,10 +47,10 @@ export class LeaderChoice {
   }
 
   async #ask(
-    place: Place,
+    place: EndpointPlace,
     { token }: CallMetadata,
   ): Promise<
-    { readonly place: Place; readonly isLeader: boolean; readonly term: number } | undefined
+    { readonly place: EndpointPlace; readonly isLeader: boolean; readonly term: number } | undefined
   > {
     const { link } = place;
     const request = Status.requestType.encode({});

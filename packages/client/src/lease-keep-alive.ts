@@ -44,6 +44,7 @@ export interface KeepAliveOptions extends WaitOptions {
 /** The shortest time a member has to respond before another one is tried. */
 const MIN_RESPONSE_MS = 1000;
 
+/** A lease that is renewed until `stop`. */
 export class LeaseKeepAlive implements AsyncDisposable {
   /** Resolves when renewals have ended. */
   readonly ended: Promise<LeaseEnd>;

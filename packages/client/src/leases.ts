@@ -38,6 +38,7 @@ import { Wait } from "./wait.ts";
 const KEEP_ALIVE_SHAPE: Shape<KeepAliveOptions> = { ...WAIT_SHAPE, onBreak: CALLBACK };
 const TIME_CALL = { keys: FLAG, ...CALL_SHAPE };
 
+/** Calls about leases: `client.leases`. */
 export class Leases {
   readonly #caller: Caller;
 

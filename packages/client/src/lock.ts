@@ -19,6 +19,7 @@ export class SessionExpiredError extends CodedError<"SessionExpired"> {
   }
 }
 
+/** A lock that is held, until it is released or its session ends. */
 export class Lock implements AsyncDisposable {
   /**
    * The key that represents the lock. A transaction that compares the key's create revision with

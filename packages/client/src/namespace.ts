@@ -45,6 +45,7 @@ export interface NamespaceTransaction<Out, In> {
 const GET_CALL = { revision: INTEGER, serializable: FLAG, ...CALL_SHAPE };
 const PUT_CALL = { lease: ID, ...CALL_SHAPE };
 
+/** A map below a prefix, from texts to values of a codec. */
 export class Namespace<Out, In = Out> {
   readonly prefix: string;
   readonly #caller: KvCaller;

@@ -99,6 +99,7 @@ export function keyRange(
   };
 }
 
+/** Which keys a read takes, at which revision, and in which order. */
 export interface GetOptions extends RangeOptions {
   /** At most so many keys; 0 for all. */
   readonly limit?: number;
@@ -176,6 +177,7 @@ export function getRequest(key: Bytes, options: GetOptions = {}): RangeRequest {
   });
 }
 
+/** What a put attaches, keeps and returns. */
 export interface PutOptions {
   /** The lease to attach the key to; 0n for none. */
   readonly lease?: bigint;
@@ -208,6 +210,7 @@ export function putRequest(key: Bytes, value: Bytes, options: PutOptions = {}): 
   });
 }
 
+/** Which keys a deletion takes, and whether it returns them. */
 export interface DeleteOptions extends RangeOptions {
   /** Give back what was deleted. */
   readonly prevKv?: boolean;
@@ -287,6 +290,7 @@ export function compareModRevision(
   return compare("compareModRevision", key, comparison, "MOD", wanted, options);
 }
 
+/** Holds if the value of a key compares so, byte by byte, to this one. */
 export function compareValue(
   key: Bytes,
   comparison: Comparison,
@@ -314,14 +318,17 @@ type Op<Case extends NonNullable<RequestOp["request"]>["case"]> = {
   readonly request: Extract<NonNullable<RequestOp["request"]>, { case: Case }>;
 };
 
+/** A read in a transaction. */
 export function opGet(key: Bytes, options: GetOptions = {}): Op<"requestRange"> {
   return { request: { case: "requestRange", value: getRequest(key, options) } };
 }
 
+/** A put in a transaction. */
 export function opPut(key: Bytes, value: Bytes, options: PutOptions = {}): Op<"requestPut"> {
   return { request: { case: "requestPut", value: putRequest(key, value, options) } };
 }
 
+/** A deletion in a transaction. */
 export function opDelete(key: Bytes, options: DeleteOptions = {}): Op<"requestDeleteRange"> {
   return { request: { case: "requestDeleteRange", value: deleteRequest(key, options) } };
 }

@@ -13,6 +13,7 @@ import {
 } from "@quorate/proto";
 import { withJson } from "./json.ts";
 
+/** What a read returns. */
 export interface GetResult {
   readonly header: ResponseHeader;
   readonly kvs: readonly KeyValue[];
@@ -22,18 +23,21 @@ export interface GetResult {
   readonly count: number;
 }
 
+/** What a put returns. */
 export interface PutResult {
   readonly header: ResponseHeader;
   /** The previous record, if it was requested and existed. */
   readonly prevKv: KeyValue | undefined;
 }
 
+/** What a deletion returns. */
 export interface DeleteResult {
   readonly header: ResponseHeader;
   readonly deleted: number;
   readonly prevKvs: readonly KeyValue[];
 }
 
+/** What a transaction returns. */
 export interface TxnResult {
   readonly header: ResponseHeader;
   /** Whether all comparisons held. */

@@ -11,11 +11,13 @@ import { ClientError } from "./errors.ts";
 import type { LeaseEnd, LeaseKeepAlive } from "./lease-keep-alive.ts";
 import type { Leases } from "./leases.ts";
 
+/** What client.session() takes. */
 export interface SessionOptions extends CallOptions {
   /** Time to live of its lease; default 60. */
   readonly ttlSeconds?: number;
 }
 
+/** A lease that is kept alive, with what is attached to it. */
 export class Session implements AsyncDisposable {
   readonly lease: bigint;
   /**

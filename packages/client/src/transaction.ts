@@ -33,6 +33,7 @@ import {
 import type { OpResult } from "./responses.ts";
 import { Wait } from "./wait.ts";
 
+/** What client.transaction() takes. */
 export interface TransactionOptions extends WaitOptions {
   /** How often the function runs at most; default 20. */
   readonly maxAttempts?: number;

@@ -67,6 +67,7 @@ const FILTERS: Readonly<Record<Change["kind"], number>> = {
   delete: WatchCreateRequest_FilterType.NOPUT,
 };
 
+/** The changes of a range, also over a change of the member: iterate over it, or over changes(). */
 export class Watch implements AsyncIterable<WatchResponse>, AsyncDisposable {
   readonly #caller: Caller;
   readonly #request: WatchCreateRequest;

@@ -25,6 +25,7 @@ import type { ServiceTable } from "@quorate/rpc";
 import { type ConfigFile, configOfObject, loadConfig, type ServerConfig } from "@quorate/server";
 import { watchLoop } from "./loop-watch.ts";
 
+/** What startMember() takes. */
 export interface MemberOptions {
   /**
    * Made where it is missing, and kept. Default: a temporary directory, which `stop` removes.

@@ -1,7 +1,7 @@
 /**
- * Notices that the program held the event loop which a member shares with it. A member whose loop is
- * held sends no heartbeats and answers none: held for as long as the election timeout, it loses its
- * leadership, or calls an election for nothing.
+ * Notices that the program held the event loop which a member shares with it. A member whose loop
+ * is held sends no heartbeats and answers none: held for as long as the election timeout, it loses
+ * its leadership, or calls an election for nothing.
  */
 import type { Clock, Timer } from "@quorate/host";
 

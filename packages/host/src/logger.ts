@@ -10,6 +10,7 @@ export type LogFields = Readonly<
   Record<string, string | number | boolean | undefined | readonly string[] | readonly number[]>
 >;
 
+/** Where a member writes its log. */
 export interface Logger {
   debug(msg: string, fields?: LogFields): void;
   info(msg: string, fields?: LogFields): void;

@@ -18,6 +18,7 @@ import { clusters } from "./leftovers.ts";
 import { EMPTY, type Point, pointOf, returnTo } from "./points.ts";
 import type { TestMember } from "./test-member.ts";
 
+/** What testCluster() takes. */
 export interface ClusterOptions {
   /** From 1 to 9; default 1. */
   readonly members?: number;
@@ -105,6 +106,7 @@ function pathOf(method: string): string {
   return found.path;
 }
 
+/** A cluster of a test, and what a test does to it. */
 export class TestCluster implements AsyncDisposable {
   readonly #members: readonly ClusterMember[];
   readonly #clients = new Set<Client>();

@@ -2,6 +2,7 @@
 import type { Client } from "@quorate/client";
 import type { ClientOptions } from "@quorate/client/node";
 
+/** A member of a test's cluster. */
 export interface TestMember {
   readonly name: string;
   /** Its client URL, the same after each start. */

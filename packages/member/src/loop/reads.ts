@@ -20,7 +20,7 @@ export function firstRound(random: Random): number {
   return Number(random.fork("read-rounds").uint64() >> ROUND_SHIFT);
 }
 
-/** A round's number in eight bytes, big-endian: byte by byte, as a view costs a buffer of its own. */
+/** A round's number in eight bytes, big-endian. Without a view, which costs a buffer. */
 function contextOf(number: number): Uint8Array {
   const context = new Uint8Array(8);
   for (let i = 7, left = number; left > 0; i--, left = Math.floor(left / 256))

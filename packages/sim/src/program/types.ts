@@ -32,6 +32,7 @@ export interface SimulatedNemesis {
   stop(): void;
 }
 
+/** How a program is run. */
 export interface ProgramOptions {
   /** Clients of the program; default 3. */
   readonly clients?: number;
@@ -53,6 +54,7 @@ export interface ProgramWorld {
   random(): number;
 }
 
+/** What runs under the simulator: a program with its clients and clock. */
 export type Program = (world: ProgramWorld) => Promise<unknown>;
 
 /** What came of a run. */
