@@ -1,7 +1,7 @@
 /**
- * A storage adapter for Keyv 6: values below a prefix, as JSON with the time of their end. A key with
- * an end has a lease, so that it goes by itself; the time in the value is exact, the lease's is in
- * whole seconds.
+ * A storage adapter for Keyv 6: values below a prefix, as JSON with the time of their end. A key
+ * with an end has a lease, so that it goes by itself; the time in the value is exact, the lease's
+ * is in whole seconds.
  */
 import { EventEmitter } from "node:events";
 import { type Client, json, type Namespace } from "@quorate/client";

@@ -55,7 +55,12 @@ export { type Endpoint, parseEndpoint } from "./src/endpoint.ts";
 export type { CircuitOptions } from "./src/endpoints.ts";
 export { ClientError, type ErrorCode, type FailedCall } from "./src/errors.ts";
 export { type Followed, type FollowOptions, follow, TooManyKeysError } from "./src/follow.ts";
-export { type LeaseEnd, LeaseEndedError, type LeaseKeepAlive } from "./src/lease-keep-alive.ts";
+export {
+  type KeepAliveOptions,
+  type LeaseEnd,
+  LeaseEndedError,
+  type LeaseKeepAlive,
+} from "./src/lease-keep-alive.ts";
 export type { Leases } from "./src/leases.ts";
 export { type Lock, lockNamed, SessionExpiredError } from "./src/lock.ts";
 export type { Entry, EntryChange, Namespace, NamespaceTransaction } from "./src/namespace.ts";

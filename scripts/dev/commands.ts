@@ -165,6 +165,7 @@ const bench: Group = {
     security: program("bench/security.ts", "the cost of users, roles and the audit log"),
     logins: program("bench/logins.ts", "how much logins delay puts"),
     gateway: program("bench/gateway.ts", "the JSON gateways", { isBundled: true }),
+    clients: program("bench/clients.ts", "our client beside npm's etcd3, and their transports"),
     watch: program("bench/watch.ts", "many watchers on one member"),
     http: program("bench/http.ts", "puts and gets over HTTP/1.1"),
     "http-engine": program("bench/http-engine.ts", "HTTP/1.1 without work"),
@@ -307,6 +308,11 @@ const own: Group = {
     compare: {
       about: "the same requests to another program and to ours",
       commands: {
+        etcd3: program("test/interop/etcd3/main.ts", "the suite of npm's etcd3, with our client"),
+        "etcd3-faults": program(
+          "test/interop/etcd3/faults-main.ts",
+          "ten faults, as npm's etcd3 and our client meet them",
+        ),
         v2: program("test/interop/v2/main.ts", "etcd 3.4's v2 API"),
         commands: program("test/interop/command-lines/main.ts", "etcdctl and quoratectl"),
         gateway: program("test/interop/gateway/main.ts", "etcd's JSON gateway"),

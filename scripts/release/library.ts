@@ -70,7 +70,7 @@ export const libraries: readonly Library[] = [
     target: "node20",
     page: "docs/guide/client.md",
     changes: "packages/client/CHANGELOG.md",
-    entries: { index: ["packages/client/index.ts"] },
+    entries: { index: ["packages/client/index.ts"], etcd3: ["packages/client/etcd3/index.ts"] },
   },
   {
     name: "@quorate/testing",

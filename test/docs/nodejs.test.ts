@@ -60,9 +60,12 @@ const clientManifest = await install(clientAlone);
 await install(testing);
 await install(creator);
 
-/** The programs of a package's page, each with what it prints. */
-function programsOf(library: Library): { program: string; output: string }[] {
-  const page = readFileSync(join(root, library.page), "utf8");
+/** A page whose programs use the client's package besides its own page. */
+const MIGRATION = "docs/guide/migration-from-etcd3.md";
+
+/** The programs of a page, each with what it prints. */
+function programsOf({ page: path }: Pick<Library, "page">): { program: string; output: string }[] {
+  const page = readFileSync(join(root, path), "utf8");
   const blocks = /```js run\n([\s\S]*?)```\n\n```text output\n([\s\S]*?)```/g;
   return [...page.matchAll(blocks)].map(([, program = "", output = ""]) => ({ program, output }));
 }
@@ -88,6 +91,7 @@ test("the pages have programs", () => {
   assert.equal(programsOf(whole).length, 2);
   assert.equal(programsOf(testing).length, 2);
   assert.ok(programsOf(clientAlone).length > 2);
+  assert.equal(programsOf({ page: MIGRATION }).length, 2);
 });
 
 for (const library of [whole, testing])
@@ -120,11 +124,14 @@ async function forNode(program: string, version: string): Promise<string> {
   return (await transform(program, { format: "esm", target: "node20" })).code;
 }
 
+const clientPrograms = [clientAlone.page, MIGRATION].flatMap((page) =>
+  programsOf({ page }).map((one, index) => ({ ...one, name: `program ${index + 1} of ${page}` })),
+);
 for (const [version, path] of await nodes()) {
-  for (const [index, { program, output }] of programsOf(clientAlone).entries()) {
-    test(`program ${index + 1} of ${clientAlone.page} prints what the page shows on Node ${version}`, async () => {
+  for (const { name, program, output } of clientPrograms) {
+    test(`${name} prints what the page shows on Node ${version}`, async () => {
       await using member = await startMember();
-      const file = join(project, `client-${index}-${version}.js`);
+      const file = join(project, `${name.replaceAll(/\W/g, "-")}-${version}.js`);
       writeFileSync(file, await forNode(program, version));
       const env = { ...process.env, NODE_OPTIONS: "", ENDPOINT: member.endpoints[0] };
       const { stdout, stderr } = await run(path, [file], { timeout: 120_000, env });
@@ -161,16 +168,17 @@ test("the client's package depends on nothing, and takes less than a megabyte", 
   assert.ok(bytes > 100_000 && bytes < 1_000_000, `${bytes}`);
 });
 
-/** Each package with its report, and what only the package has. */
-const REPORTS: readonly (readonly [library: Library, report: string, own: RegExp])[] = [
+/** Each package's entry with its report, and what only the package has. */
+const REPORTS: readonly (readonly [Library, report: string, own: RegExp, entry?: string])[] = [
   [clientAlone, "packages/client/api.txt", /^interface WatchResponse \{/m],
+  [clientAlone, "packages/client/etcd3/api.txt", /^interface IWatchResponse \{/m, "etcd3"],
   [testing, "packages/testing/api.txt", /^interface ClusterOptions \{/m],
   [whole, "packages/embed/api.txt", /^interface MemberOptions \{/m],
 ];
 
-for (const [library, path, own] of REPORTS)
+for (const [library, path, own, entry = "index"] of REPORTS)
   test(`the interface of ${library.name} is the one that was reviewed: ${path}`, () => {
-    const report = reportOf(library);
+    const report = reportOf(library, entry);
     const reviewed = join(root, path);
     // UPDATE_API=1 writes it: review the difference, and say in CHANGELOG.md what it breaks.
     if (process.env["UPDATE_API"] === "1") writeFileSync(reviewed, report);
@@ -179,7 +187,7 @@ for (const [library, path, own] of REPORTS)
   });
 
 /** Of the client's declarations the client's report alone tells. */
-function reportOf(library: Library): string {
+function reportOf(library: Library, entry: string): string {
   const home = join(project, "node_modules", library.name);
   const paths = readdirSync(join(home, "types"), { recursive: true, encoding: "utf8" });
   const declarations = paths.filter((path) => path.endsWith(".d.ts"));
@@ -187,7 +195,8 @@ function reportOf(library: Library): string {
     declarations.map((path) => [`types/${path}`, readFileSync(join(home, "types", path), "utf8")]),
   );
   const ofClient = (path: string): boolean => path.startsWith("types/packages/client/");
-  return apiReport(files, "types/index.d.ts", library === clientAlone ? undefined : ofClient);
+  const main = `types/${entry}.d.ts`;
+  return apiReport(files, main, library === clientAlone ? undefined : ofClient);
 }
 
 test("the client's versions have a page, which begins with the present one", () => {

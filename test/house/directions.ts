@@ -103,10 +103,10 @@ function wrongWith(one: Import): string | undefined {
   if (one.specifier.startsWith(".") && !one.from.path.startsWith("bin/"))
     return `reaches into packages/${there}: import its entry point, @quorate/${there}`;
   if (
-    !/^@quorate\/[\w-]+(?:\/(?:node|client|testing))?$/.test(one.specifier) &&
+    !/^@quorate\/[\w-]+(?:\/(?:node|client|etcd3|testing))?$/.test(one.specifier) &&
     !one.specifier.startsWith(".")
   ) {
-    return `${one.specifier} is not an entry point: only @quorate/${there}, its /node, /client and /testing are`;
+    return `${one.specifier} is not an entry point: only @quorate/${there}, its /node, /client, /etcd3 and /testing are`;
   }
   if (one.specifier.endsWith("/testing") && !mayImportAnything(one.from.path))
     return `${one.specifier} is for tests`;
@@ -133,7 +133,8 @@ function wrongWith(one: Import): string | undefined {
 
 /**
  * Each package with code has one entry point, index.ts, which only re-exports; package.json names
- * no other than it, node, client (what a program loads that only calls) and testing.
+ * no other than it, node, client (what a program loads that only calls), etcd3 (the client in the
+ * shape of npm's etcd3) and testing.
  */
 export function checkEntryPoints(files: readonly SourceFile[]): Finding[] {
   const findings: Finding[] = [];
@@ -152,6 +153,7 @@ export function checkEntryPoints(files: readonly SourceFile[]): Finding[] {
       const expected = {
         ".": "./index.ts",
         "./client": "./client/index.ts",
+        "./etcd3": "./etcd3/index.ts",
         "./node": "./node/index.ts",
         "./testing": "./testing/index.ts",
       }[name];
@@ -163,7 +165,7 @@ export function checkEntryPoints(files: readonly SourceFile[]): Finding[] {
     }
   }
   for (const file of files.filter((one) =>
-    /^packages\/[\w-]+\/(?:node\/|client\/|testing\/)?index\.ts$/.test(one.path),
+    /^packages\/[\w-]+\/(?:node\/|client\/|etcd3\/|testing\/)?index\.ts$/.test(one.path),
   )) {
     const code = file.text.replace(/\/\*[\s\S]*?\*\//g, "").replace(/^\s*\/\/.*$/gm, "");
     const rest = code

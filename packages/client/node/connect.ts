@@ -96,7 +96,10 @@ export interface ClientOptions {
    * that ping more often than its minimum (5 s by default).
    */
   readonly keepaliveTimeMs?: number;
-  /** How long a ping may stay unanswered; default 6000. */
+  /**
+   * How long a ping may stay unanswered; default 6000. A silent connection is also pinged when a
+   * call on it ends by its timeout.
+   */
   readonly keepaliveTimeoutMs?: number;
   /** Concurrent calls beyond this are refused; default 10000. */
   readonly maxPendingCalls?: number;
@@ -216,10 +219,8 @@ export function connect(options: ClientOptions): Client {
           : { maxMessageBytes: options.maxResponseBytes }),
         ...(options.keepaliveTimeMs === undefined
           ? {}
-          : {
-              keepAliveTimeMs: options.keepaliveTimeMs,
-              keepAliveTimeoutMs: options.keepaliveTimeoutMs ?? 6000,
-            }),
+          : { keepAliveTimeMs: options.keepaliveTimeMs }),
+        keepAliveTimeoutMs: options.keepaliveTimeoutMs ?? 6000,
       },
     });
   };

@@ -159,8 +159,11 @@ export class EngineLink implements Link {
       };
       const deadline = {
         deadlineMs,
-        expired: () =>
-          giveUp(new LinkError(GrpcCode.DeadlineExceeded, "no response in time", true)),
+        expired: () => {
+          giveUp(new LinkError(GrpcCode.DeadlineExceeded, "no response in time", true));
+          // A connection of which nothing comes any more would make all later calls wait too.
+          connection.doubt(linkClock.monotonicMs());
+        },
       };
       const stop = (): void => giveUp(aborted(true));
       const leave = (): void => {

@@ -18,7 +18,8 @@ import { Wait } from "./wait.ts";
 import { WATCH_SHAPE, Watch, type WatchOptions } from "./watch.ts";
 
 /** The range that follow() follows, and from where. */
-export interface FollowOptions extends Omit<WatchOptions, "revision" | "progressNotify"> {
+export interface FollowOptions
+  extends Omit<WatchOptions, "revision" | "progressNotify" | "only" | "onCreated"> {
   /** Whether to begin with what the range holds; default true. */
   readonly snapshot?: boolean;
   /**
@@ -45,7 +46,13 @@ export class TooManyKeysError extends CodedError<"TooManyKeys"> {
 
 const MAX_KEYS = 100_000;
 
-const { revision: _revision, progressNotify: _progressNotify, ...WATCHED } = WATCH_SHAPE;
+const {
+  revision: _revision,
+  progressNotify: _progressNotify,
+  only: _only,
+  onCreated: _onCreated,
+  ...WATCHED
+} = WATCH_SHAPE;
 
 const FOLLOW_SHAPE: Shape<FollowOptions> = {
   ...WATCHED,

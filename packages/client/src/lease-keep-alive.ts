@@ -12,7 +12,7 @@ import {
 } from "@quorate/proto";
 import type { WaitOptions } from "./call-options.ts";
 import { type Caller, pause } from "./caller.ts";
-import { ClientError } from "./errors.ts";
+import { ClientError, deadlineError } from "./errors.ts";
 import { isStaleToken, mayResume, REOPEN } from "./resume.ts";
 import type { ClientStream } from "./stream.ts";
 
@@ -35,6 +35,12 @@ export class LeaseEndedError extends CodedError<"LeaseEnded"> {
   }
 }
 
+/** What keepAlive() takes. `timeoutMs` is the time for the first response, by default a call's. */
+export interface KeepAliveOptions extends WaitOptions {
+  /** Called when no renewal came over a stream any more, before another one is opened. */
+  readonly onBreak?: (error: ClientError) => void;
+}
+
 /** The shortest time a member has to respond before another one is tried. */
 const MIN_RESPONSE_MS = 1000;
 
@@ -49,6 +55,7 @@ export class LeaseKeepAlive implements AsyncDisposable {
   readonly #caller: Caller;
   readonly #id: bigint;
   readonly #onRenewed: (response: LeaseKeepAliveResponse) => void;
+  readonly #onBreak: (error: ClientError) => void;
   readonly #stop = new AbortController();
   /** Aborted when the lease must have expired. */
   readonly #late = new AbortController();
@@ -60,11 +67,12 @@ export class LeaseKeepAlive implements AsyncDisposable {
     caller: Caller,
     id: bigint,
     onRenewed: (response: LeaseKeepAliveResponse) => void,
-    { signal, timeoutMs }: WaitOptions = {},
+    { signal, timeoutMs, onBreak = () => {} }: KeepAliveOptions = {},
   ) {
     this.#caller = caller;
     this.#id = id;
     this.#onRenewed = onRenewed;
+    this.#onBreak = onBreak;
     this.#over = AbortSignal.any([this.#stop.signal, this.#late.signal]);
     // The time to live is unknown until the first response, so a call's timeout applies.
     this.#setDeadline(timeoutMs ?? caller.timeoutMs);
@@ -106,10 +114,13 @@ export class LeaseKeepAlive implements AsyncDisposable {
           renewToken,
         });
         if (await this.#renew(stream, backoff)) return { kind: "expired" };
+        if (this.#over.aborted) break;
+        this.#onBreak(deadlineError({ method: LeaseService.methods.LeaseKeepAlive.path }));
       } catch (error) {
         if (!(error instanceof ClientError)) throw error;
         cause = error;
         if (!mayResume(error)) return { kind: "unreachable", cause };
+        this.#onBreak(error);
       }
       await pause(this.#caller.timer, backoff.nextMs(), this.#over);
     }

@@ -1,5 +1,14 @@
 /** Calls about leases: client.leases. */
-import { Backoff, CALLBACK, check, checkOptions, FLAG, ID, INTEGER } from "@quorate/host";
+import {
+  Backoff,
+  CALLBACK,
+  check,
+  checkOptions,
+  FLAG,
+  ID,
+  INTEGER,
+  type Shape,
+} from "@quorate/host";
 import {
   GrpcCode,
   LeaseGrantRequest,
@@ -22,10 +31,11 @@ import {
 } from "./call-options.ts";
 import { type Caller, pause } from "./caller.ts";
 import { abortError, ClientError } from "./errors.ts";
-import { LeaseKeepAlive } from "./lease-keep-alive.ts";
+import { type KeepAliveOptions, LeaseKeepAlive } from "./lease-keep-alive.ts";
 import { isStaleToken, mayResume, REOPEN } from "./resume.ts";
 import { Wait } from "./wait.ts";
 
+const KEEP_ALIVE_SHAPE: Shape<KeepAliveOptions> = { ...WAIT_SHAPE, onBreak: CALLBACK };
 const TIME_CALL = { keys: FLAG, ...CALL_SHAPE };
 
 /** Calls about leases: `client.leases`. */
@@ -116,16 +126,16 @@ export class Leases {
   /**
    * Keeps a lease alive until stop() is called or the lease ends.
    * @param onRenewed called with each response
-   * @param options a signal that stops it; the time for the first response, by default a call's
+   * @param options a signal that stops it; the time for the first response; who is told of breaks
    */
   keepAlive(
     id: bigint,
     onRenewed: (response: LeaseKeepAliveResponse) => void = () => {},
-    options: WaitOptions = {},
+    options: KeepAliveOptions = {},
   ): LeaseKeepAlive {
     check("keepAlive", "id", id, ID);
     check("keepAlive", "onRenewed", onRenewed, CALLBACK);
-    checkOptions("keepAlive", options, WAIT_SHAPE);
+    checkOptions("keepAlive", options, KEEP_ALIVE_SHAPE);
     return new LeaseKeepAlive(this.#caller, id, onRenewed, options);
   }
 }

@@ -100,18 +100,18 @@ async function waitTurn(
 }
 
 /**
- * Resolves at the next change of this kind, or where the history of it is compacted: read the keys
- * again. Rejects with the signal's reason, and with ClientError.
+ * Resolves at the next change of this kind (undefined for any), or where the history of it is
+ * compacted: read the keys again. Rejects with the signal's reason, and with ClientError.
  */
 export async function waitChange(
   client: Client,
-  kind: Change["kind"],
+  kind: Change["kind"] | undefined,
   key: Bytes,
   options: WatchOptions & { readonly signal: AbortSignal },
 ): Promise<void> {
+  const only = kind === undefined ? {} : { only: kind };
   try {
-    for await (const change of client.watch(key, options).changes())
-      if (change.kind === kind) return;
+    for await (const _ of client.watch(key, { ...options, ...only }).changes()) return;
   } catch (error) {
     if (error instanceof ClientError && error.code === "Compacted") return;
     throw error;

@@ -47,7 +47,8 @@ const EVERYTHING = new Uint8Array(1);
  * end) if there is none.
  */
 export function prefixEnd(prefix: Bytes): Uint8Array {
-  const end = toBytes("prefixEnd", "prefix", prefix).slice();
+  // Not slice(): of a Buffer that is a view, and the caller's key would change.
+  const end = Uint8Array.from(toBytes("prefixEnd", "prefix", prefix));
   for (let last = end.length - 1; last >= 0; last--) {
     if (end[last] < 0xff) {
       end[last]++;

@@ -9,12 +9,14 @@
  * that confirm a creation. The last response may have `canceled` set: the server refused the watch,
  * or compacted the history that it needs.
  */
-import { Backoff, CALLBACK, checkOptions, FLAG, INTEGER, type Shape } from "@quorate/host";
+import { Backoff, CALLBACK, checkOptions, FLAG, INTEGER, oneOf, type Shape } from "@quorate/host";
 import {
   defined,
   Event,
   KeyValue,
+  type ResponseHeader,
   WatchCreateRequest,
+  WatchCreateRequest_FilterType,
   type WatchRequest,
   type WatchResponse,
   WatchService,
@@ -39,6 +41,10 @@ export interface WatchOptions extends RangeOptions, WaitOptions {
   readonly prevKv?: boolean;
   /** The server reports its revision at intervals while nothing changes. */
   readonly progressNotify?: boolean;
+  /** Only changes of this kind. */
+  readonly only?: Change["kind"];
+  /** Called when a member has confirmed the watch, at first and after each break. */
+  readonly onCreated?: (header: ResponseHeader) => void;
   /** Called with each break, before the watch is reopened. */
   readonly onBreak?: (error: ClientError) => void;
 }
@@ -50,7 +56,15 @@ export const WATCH_SHAPE: Shape<WatchOptions> = {
   revision: INTEGER,
   prevKv: FLAG,
   progressNotify: FLAG,
+  only: oneOf(["put", "delete"]),
+  onCreated: CALLBACK,
   onBreak: CALLBACK,
+};
+
+/** What the server leaves out. */
+const FILTERS: Readonly<Record<Change["kind"], number>> = {
+  put: WatchCreateRequest_FilterType.NODELETE,
+  delete: WatchCreateRequest_FilterType.NOPUT,
 };
 
 /** The changes of a range, also over a change of the member: iterate over it, or over changes(). */
@@ -58,6 +72,7 @@ export class Watch implements AsyncIterable<WatchResponse>, AsyncDisposable {
   readonly #caller: Caller;
   readonly #request: WatchCreateRequest;
   readonly #onBreak: (error: ClientError) => void;
+  readonly #onCreated: ((header: ResponseHeader) => void) | undefined;
   readonly #signal: AbortSignal | undefined;
   readonly #timeoutMs: number | undefined;
   readonly #stop = new AbortController();
@@ -80,10 +95,12 @@ export class Watch implements AsyncIterable<WatchResponse>, AsyncDisposable {
     this.#timeoutMs = options.timeoutMs;
     this.#next = options.revision ?? 0;
     this.#onBreak = options.onBreak ?? (() => {});
+    this.#onCreated = options.onCreated;
     this.#request = WatchCreateRequest.create({
       ...keyRange("watch", key, options),
       prevKv: options.prevKv ?? false,
       progressNotify: options.progressNotify ?? false,
+      filters: options.only === undefined ? [] : [FILTERS[options.only]],
     });
   }
 
@@ -192,6 +209,7 @@ export class Watch implements AsyncIterable<WatchResponse>, AsyncDisposable {
       this.#confirmed();
       if (this.#wantsProgress) this.requestProgress();
       this.#wantsProgress = false;
+      this.#onCreated?.(defined(header, "the header"));
       return;
     }
     const last = events.at(-1);

@@ -341,3 +341,21 @@ test("a silent server is pinged while a call is open, and left without an acknow
   assert.equal(end()?.message, "keepalive ping failed to receive ACK within timeout");
   assert.equal(connection.ending, true);
 });
+
+test("a server that was silent while a call waited in vain is pinged once, and then left", () => {
+  const pair = new Pair({ keepAliveTimeoutMs: 500 });
+  const { connection } = pair;
+  const { end } = pair.call();
+  connection.receive(frame(FrameType.Ping, Flag.Ack, 0, new Uint8Array(8)), 1000);
+  connection.doubt(5999);
+  assert.equal(pair.sent(FrameType.Ping).length, 0, "etcd ends connections that ping more often");
+  connection.doubt(6000);
+  connection.doubt(6100);
+  assert.equal(pair.sent(FrameType.Ping).length, 1);
+  connection.receive(frame(FrameType.Ping, Flag.Ack, 0, new Uint8Array(8)), 6200);
+  connection.sweep(7000);
+  assert.equal(end(), undefined);
+  connection.doubt(11_300);
+  connection.sweep(11_800);
+  assert.equal(end()?.message, "keepalive ping failed to receive ACK within timeout");
+});

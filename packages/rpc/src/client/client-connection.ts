@@ -189,6 +189,17 @@ export class ClientConnection {
     state.touched();
   }
 
+  /**
+   * A call waited in vain: a server that was silent for SILENT_MS is pinged, and given up if it does
+   * not acknowledge that within `keepAliveTimeoutMs`.
+   */
+  doubt(nowMs: number): void {
+    const state = this.#state;
+    if (state.ending || !this.#pings.isSilent(nowMs)) return;
+    writePing(state.out, ALIVE_PING, 0, false);
+    state.touched();
+  }
+
   /** Notifies the owner of the output that the constructor wrote. */
   touched(): void {
     this.#state.touched();
@@ -218,6 +229,9 @@ export class ClientConnection {
   }
 }
 
+/** Silence after which doubt() pings. etcd ends connections that ping more often than that. */
+const SILENT_MS = 5000;
+
 /** Pings of a client on a silent connection (grpc-go: keepalive.ClientParameters). */
 class ClientPings {
   readonly #limits: ClientLimits;
@@ -240,12 +254,19 @@ class ClientPings {
     this.#pingedMs = undefined;
   }
 
+  /** Whether a ping is due because a call waited in vain. */
+  isSilent(nowMs: number): boolean {
+    if (this.#pingedMs !== undefined || nowMs - this.#lastReadMs < SILENT_MS) return false;
+    this.#pingedMs = nowMs;
+    return true;
+  }
+
   /** What is due now: a ping, or to give the server up. */
   due(nowMs: number, openCalls: number): "ping" | "lost" | undefined {
     const { keepAliveTimeMs, keepAliveTimeoutMs, pingsWhenIdle } = this.#limits;
-    if (keepAliveTimeMs === 0) return undefined;
     if (this.#pingedMs !== undefined)
       return nowMs - this.#pingedMs >= keepAliveTimeoutMs ? "lost" : undefined;
+    if (keepAliveTimeMs === 0) return undefined;
     if (openCalls === 0 && !pingsWhenIdle) return undefined;
     if (nowMs - this.#lastReadMs < keepAliveTimeMs) return undefined;
     this.#pingedMs = nowMs;
