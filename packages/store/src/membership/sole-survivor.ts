@@ -1,9 +1,9 @@
 /**
  * --force-new-cluster and "quoratectl recover": a member whose others are lost goes on alone.
- * Entries at the end of its log take the others out of the membership, and make it a voter if it is a learner; they count as
- * committed, as does all before them. (etcd: NewConfigChangeEntries. It drops what is not known to
- * be committed; here that stays, because it may have been acknowledged: no member is left
- * that could have decided otherwise.)
+ * Entries at the end of its log take the others out of the membership, and make it a voter if it is
+ * a learner; they count as committed, as does all before them. (etcd: NewConfigChangeEntries. It
+ * drops what is not known to be committed; here that stays, because it may have been acknowledged:
+ * no member is left that could have decided otherwise.)
  */
 import { raftpb } from "@quorate/proto";
 import { encodeChangeContext } from "./member.ts";
