@@ -1,7 +1,7 @@
 /**
  * ./dev bench clients: clients of one member beside each other, each in a process of its own: npm's
- * etcd3, its shape over our client, our client; and what they rest on: @grpc/grpc-js, node:http2 and
- * our engine with one encoded request. And the memory of a watch.
+ * etcd3, its shape over our client, our client; and what they rest on: @grpc/grpc-js, node:http2
+ * and our engine with one encoded request. And the memory of a watch.
  *
  *     ./dev bench clients [--seconds 3] [--rounds 3] [--watches 10000] [--clients npm,ours]
  */

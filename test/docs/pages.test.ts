@@ -24,6 +24,7 @@ const executed = new Set([
   "CONTRIBUTING.md",
   "README.md",
   "docs/guide/kubernetes.md",
+  "docs/operate/control-plane.md",
   "docs/operate/discovery.md",
   "docs/guide/gateway.md",
   "docs/guide/http.md",

@@ -17,6 +17,7 @@ const HARMLESS = /^import \{ (?:checkServerIdentity|type [\w, ]+)(?:, type [\w, 
 const HANDED: Readonly<Record<string, string>> = {
   "packages/rpc/node/client/channel.ts": "packages/client/node/connect.ts, proxy's upstream-tls.ts",
   "packages/proxy/node/http-endpoints.ts": "packages/proxy/node/upstream-tls.ts",
+  "packages/transport/node/kept-connections.ts": "packages/transport/node/http1-request.ts",
 };
 
 /** Contexts of other makers in the programs' code: packages and scripts, without tests. */

@@ -409,6 +409,7 @@ export const LEFT_OUT: Readonly<Record<string, string>> = {
   "packages/backup/src/exchange.ts": "no text: files are replaced",
   "packages/backup/src/fetch.ts": "no text but names that format.ts parses",
   "packages/backup/node/s3-signature.ts": "requests that are made here",
+  "packages/create/node/create.ts": "a directory that a person names; a file by JSON.parse",
   "packages/client/src/codec.ts": "a value, by JSON.parse or the program's own codec",
   "packages/store/src/etcd-file/": "a file of the operator or of a member; fields by JSON.parse",
   "packages/store/src/membership/membership.ts": "a record of the store, by JSON.parse",

@@ -129,7 +129,7 @@ test("requests of strangers and of other versions are refused in etcd's words", 
   withNetwork(async (network) => {
     const ours = await start(network, 1n, {
       isRemoved: (id) => id === 4n,
-      askMembers: async () => {},
+      askMembers: async (_urls, reported) => reported([]),
     });
     const theirs = await start(network, 2n, { options: { isEtcd: true } });
     ours.transport.addPeer(2n, theirs.urls);

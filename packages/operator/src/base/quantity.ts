@@ -9,7 +9,7 @@ const UNITS = "kMGTPE";
 export function bytesOf(text: string): number {
   const isBinary = text.endsWith("i");
   const number = Number.parseFloat(text);
-  const unit = text.at(isBinary ? -2 : -1)!.replace("K", "k");
+  const unit = (text.at(isBinary ? -2 : -1) ?? "").replace("K", "k");
   const power = UNITS.indexOf(unit) + 1;
   return Number.isFinite(number) ? number * (isBinary ? 1024 : 1000) ** power : 0;
 }

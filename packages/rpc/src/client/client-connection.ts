@@ -190,8 +190,8 @@ export class ClientConnection {
   }
 
   /**
-   * A call waited in vain: a server that was silent for SILENT_MS is pinged, and given up if it does
-   * not acknowledge that within `keepAliveTimeoutMs`.
+   * A call waited in vain: a server that was silent for SILENT_MS is pinged, and given up if it
+   * does not acknowledge that within `keepAliveTimeoutMs`.
    */
   doubt(nowMs: number): void {
     const state = this.#state;

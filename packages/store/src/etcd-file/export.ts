@@ -1,8 +1,8 @@
 /**
  * The state as etcd's snapshot file, for etcd's tools and members: a bbolt database (package bolt)
- * with etcd's buckets, and its SHA-256 in the last 32 bytes. It is generated while it is sent, in two passes
- * over one view of the backend: to measure, and to write. Only the second one reads the keys of a
- * large store, whose records are counted.
+ * with etcd's buckets, and its SHA-256 in the last 32 bytes. It is generated while it is sent, in
+ * two passes over one view of the backend: to measure, and to write. Only the second one reads the
+ * keys of a large store, whose records are counted.
  */
 import { sha256 } from "@noble/hashes/sha2.js";
 import {
