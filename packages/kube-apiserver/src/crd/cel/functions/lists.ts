@@ -1,4 +1,6 @@
-/** Functions of lists and sets (apiserver: pkg/cel/library/lists.go; cel-go: ext/lists.go, sets.go). */
+/**
+ * Functions of lists and sets (apiserver: pkg/cel/library/lists.go; cel-go: ext/lists.go, sets.go).
+ */
 import { budget } from "../base/budget.ts";
 import type { Environment } from "../lang/environment.ts";
 import {

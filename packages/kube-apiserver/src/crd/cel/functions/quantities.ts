@@ -51,7 +51,7 @@ function parse(text: string): Quantity | undefined {
 function required(text: string): Quantity {
   const quantity = parse(text);
   if (quantity !== undefined) return quantity;
-  if (/^[+-]?[0-9.]+[eEinumkKMGTP]*[-+]?[0-9]*$/.test(text))
+  if (/^[+-]?[0-9.]+(?:[eEinumkKMGTP]+[-+]?[0-9]*|[-+][0-9]*)?$/.test(text))
     throw new EvaluationError("unable to parse quantity's suffix");
   throw new EvaluationError(
     "quantities must match the regular expression " +

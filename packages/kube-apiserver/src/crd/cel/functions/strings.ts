@@ -1,4 +1,6 @@
-/** Functions of texts (cel-go: ext/strings.go, formatting.go; apiserver: pkg/cel/library/regex.go). */
+/**
+ * Functions of texts (cel-go: ext/strings.go, formatting.go; apiserver: pkg/cel/library/regex.go).
+ */
 import { canonicalJson } from "@quorate/kube-storage";
 import { fromUtf8, toUtf8 } from "@quorate/proto";
 import type { Patterns } from "../../validation/patterns.ts";
@@ -58,9 +60,7 @@ export function registerStrings(environment: Environment, patterns: Patterns): v
       substring(text, start, undefined),
     )
     .function("string.substring(int, int): string", substring)
-    .function("string.trim(): string", (text: string) =>
-      text.replace(/^[\s\u0085]+/u, "").replace(/[\s\u0085]+$/u, ""),
-    )
+    .function("string.trim(): string", trimmed)
     .function("string.reverse(): string", (text: string) => [...text].reverse().join(""))
     .function("list<string>.join(): string", (texts: readonly string[]) => texts.join(""))
     .function("list<string>.join(string): string", (texts: readonly string[], by: string) =>
@@ -68,6 +68,16 @@ export function registerStrings(environment: Environment, patterns: Patterns): v
     )
     .function("strings.quote(string): string", quoted)
     .function("string.format(list<dyn>): string", format);
+}
+
+const SPACE = /[\s\u0085]/;
+
+function trimmed(text: string): string {
+  let start = 0;
+  let end = text.length;
+  while (start < end && SPACE.test(text.charAt(start))) start++;
+  while (end > start && SPACE.test(text.charAt(end - 1))) end--;
+  return text.slice(start, end);
 }
 
 function outOfRange(index: bigint): EvaluationError {

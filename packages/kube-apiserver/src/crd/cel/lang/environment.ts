@@ -70,9 +70,10 @@ export class Environment {
   }
 
   #overload(signature: string, call: Overload["call"]): Overload {
-    const parts = /^(.*?)\((.*)\): (.*)$/s.exec(signature);
-    if (parts === null) throw new RangeError(`not a signature: ${signature}`);
-    const [, callee = "", args = "", result = ""] = parts;
+    const open = signature.indexOf("(");
+    const close = signature.lastIndexOf("): ");
+    if (open < 0 || close < open) throw new RangeError(`not a signature: ${signature}`);
+    const callee = signature.slice(0, open);
     const dot = callee.lastIndexOf(".");
     const target = dot < 0 ? undefined : parseType(callee.slice(0, dot), this.#types);
     const typed = (text: string): Type => {
@@ -80,13 +81,13 @@ export class Environment {
       if (type === undefined) throw new RangeError(`no type ${text} in ${signature}`);
       return type;
     };
-    const params = splitTypes(args).map(typed);
+    const params = splitTypes(signature.slice(open + 1, close)).map(typed);
     return {
-      id: signature.slice(0, signature.indexOf("):") + 1),
+      id: signature.slice(0, close + 1),
       name: target === undefined ? callee : callee.slice(dot + 1),
       isMember: target !== undefined,
       params: target === undefined ? params : [target, ...params],
-      result: typed(result),
+      result: typed(signature.slice(close + 3)),
       hasTypeParams: /\b[A-Z]\b/.test(signature),
       call,
     };

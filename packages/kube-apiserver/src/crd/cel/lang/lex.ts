@@ -10,10 +10,10 @@ export interface Token {
   readonly at: number;
 }
 
-const BLANK = /(?:[ \t\r\n\f]+|\/\/[^\n]*)*/y;
+const BLANK = /[ \t\r\n\f]+|\/\/[^\n]*/y;
 const NAME = /[A-Za-z_][A-Za-z0-9_]*/y;
 const NUMBER =
-  /(?:0[xX][0-9a-fA-F]+[uU]?|(?:\d+\.\d+|\.\d+|\d+(?=[eE][+-]?\d))(?:[eE][+-]?\d+)?|\d+[uU]?)/y;
+  /0[xX][0-9a-fA-F]+[uU]?|(?:\d+\.\d+|\.\d+)(?:[eE][+-]?\d+)?|\d+(?:[eE][+-]?\d+|[uU])?/y;
 const MARK = /&&|\|\||[=!<>]=|[<>+\-*/%!?:,.()[\]{}]/y;
 const STRING = /(?:[bB][rR]?|[rR][bB]?)?(?="|')/y;
 
@@ -36,10 +36,14 @@ export function tokensOf(source: string): Token[] {
     at += length;
   };
   for (;;) {
-    at += match(BLANK)?.length ?? 0;
     if (at >= source.length) {
       add("end", "<EOF>", null, 0);
       return tokens;
+    }
+    const blank = match(BLANK);
+    if (blank !== undefined) {
+      at += blank.length;
+      continue;
     }
     const prefix = match(STRING);
     if (prefix !== undefined) {

@@ -199,7 +199,7 @@ function registerConversions(environment: Environment): void {
     .function("double(int): double", Number)
     .function("double(uint): double", ({ value }: Uint) => Number(value))
     .function("double(string): double", (text: string) => {
-      const isNumber = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/.test(text);
+      const isNumber = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/.test(text);
       if (isNumber) return Number(text);
       const named = NAMED_DOUBLES.get(text.replace(/^[+-]/, "").toLowerCase());
       if (named === undefined) throw conversion("double");

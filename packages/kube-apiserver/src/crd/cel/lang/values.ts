@@ -5,6 +5,8 @@
  * Numbers of all types are equal where their values are; so are keys of maps, which are kept as
  * bigint where they are whole numbers (cel-go: common/types).
  */
+import { trimEndOf } from "@quorate/host";
+import { CodedError } from "@quorate/proto";
 import {
   BOOL,
   BYTES,
@@ -24,7 +26,11 @@ import {
 } from "./types.ts";
 
 /** An evaluation that failed. The text is cel-go's. */
-export class EvaluationError extends Error {}
+export class EvaluationError extends CodedError<"EvaluationFailed"> {
+  constructor(message: string) {
+    super("EvaluationError", "EvaluationFailed", message);
+  }
+}
 
 export function noSuchOverload(): EvaluationError {
   return new EvaluationError("no such overload");
@@ -295,11 +301,8 @@ export function zoneOffset(zone: string): bigint | undefined {
 
 export function shownTimestamp({ ns }: Timestamp): string {
   const second = floorDiv(ns, NS_PER_SECOND);
-  const fraction = String(ns - second * NS_PER_SECOND)
-    .padStart(9, "0")
-    .replace(/0+$/, "");
   const date = new Date(Number(second) * 1000).toISOString().slice(0, -5);
-  return `${date}${fraction === "" ? "" : `.${fraction}`}Z`;
+  return `${date}${shownFraction(ns - second * NS_PER_SECOND)}Z`;
 }
 
 const UNITS: Readonly<Record<string, bigint>> = {
@@ -341,8 +344,11 @@ export function parseDuration(text: string): Duration | undefined {
 export function shownDuration({ ns }: Duration): string {
   const sign = ns < 0n ? "-" : "";
   const whole = ns < 0n ? -ns : ns;
-  const fraction = String(whole % NS_PER_SECOND)
-    .padStart(9, "0")
-    .replace(/0+$/, "");
-  return `${sign}${whole / NS_PER_SECOND}${fraction === "" ? "" : `.${fraction}`}s`;
+  return `${sign}${whole / NS_PER_SECOND}${shownFraction(whole % NS_PER_SECOND)}s`;
+}
+
+/** Of nanoseconds below a second: ".5", or nothing. */
+function shownFraction(ns: bigint): string {
+  const digits = trimEndOf(String(ns).padStart(9, "0"), "0");
+  return digits === "" ? "" : `.${digits}`;
 }
