@@ -14,6 +14,7 @@ import {
   DOUBLE,
   DURATION,
   DYN,
+  type FieldTypes,
   INT,
   listOf,
   mapOf,
@@ -162,7 +163,7 @@ function objectType(schema: Schema, isResource: boolean, name: string): CelType 
   const properties =
     isResource || isEmbedded(schema) ? withMetaFields(schema) : (schema.properties ?? {});
   const fields = new Fields(properties, name);
-  const type = struct(name, fields as unknown as ReadonlyMap<string, Type>);
+  const type = struct(name, fields);
   let minBytes = 2;
   for (const key of schema.required ?? []) {
     const property = fieldOf(properties, key);
@@ -180,7 +181,7 @@ function objectType(schema: Schema, isResource: boolean, name: string): CelType 
 }
 
 /** The fields of an object, whose types are made when they are asked for. */
-class Fields {
+class Fields implements FieldTypes {
   readonly #name: string;
   readonly #sources = new Map<string, { readonly key: string; readonly schema: Schema }>();
   readonly #made = new Map<string, CelType | undefined>();

@@ -24,13 +24,19 @@ export type TypeKind =
   | "opaque"
   | "param";
 
+/** The fields of a struct, by the names that expressions use. */
+export interface FieldTypes {
+  get(field: string): Type | undefined;
+  has(field: string): boolean;
+}
+
 export interface Type {
   readonly kind: TypeKind;
   /** As errors show it. */
   readonly name: string;
   readonly params: readonly Type[];
-  /** Of a struct, by the names that expressions use. */
-  readonly fields?: ReadonlyMap<string, Type>;
+  /** Of a struct. */
+  readonly fields?: FieldTypes;
   /** The most elements or characters of a value, where the type comes from a schema. */
   readonly maxElements?: number;
 }
@@ -71,7 +77,7 @@ export function optionalOf(type: Type): Type {
   return opaque("optional_type", type);
 }
 
-export function struct(name: string, fields: ReadonlyMap<string, Type>): Type {
+export function struct(name: string, fields: FieldTypes): Type {
   return { kind: "struct", name, params: [], fields };
 }
 
