@@ -1,10 +1,11 @@
 /** Compiled expressions: parsed, checked, metered, with linear-time regular expressions. */
 import type { Patterns } from "../validation/patterns.ts";
 import { BudgetError, budget } from "./base/budget.ts";
+import { callCost } from "./cost/calls.ts";
 import { estimateCost } from "./cost/estimate.ts";
 import type { CelEngine } from "./engine.ts";
 import { shownFaults } from "./faults.ts";
-import { type Call, type Expr, partsOf, SyntaxFault } from "./lang/ast.ts";
+import { type CallExpr, type Expr, partsOf, SyntaxFault } from "./lang/ast.ts";
 import { type Checked, check, type Fault, mismatch } from "./lang/check.ts";
 import type { Environment } from "./lang/environment.ts";
 import { type Evaluate, evaluator, type Variables } from "./lang/evaluate.ts";
@@ -67,7 +68,7 @@ export function compile(
 
 function planned(checked: Checked, environment: Environment): Evaluate {
   try {
-    return evaluator(checked, environment);
+    return evaluator(checked, environment, callCost);
   } catch (error) {
     if (!(error instanceof EvaluationError)) throw error;
     throw new CompileError(`program instantiation failed: ${error.message}`);
@@ -121,7 +122,7 @@ function* nodesIn(root: Expr): Generator<Visited> {
  * evaluation pays for them.
  */
 function literalFaults(
-  { id, name, target, args }: Call,
+  { id, name, target, args }: CallExpr,
   checked: Checked,
   patterns: Patterns,
 ): Fault[] {

@@ -3,11 +3,11 @@
  * its budget is used up.
  */
 
-/** What one expression may cost (pkg/apis/cel: PerCallLimit). */
+/** What one expression may cost (apiserver: pkg/apis/cel/config.go: PerCallLimit). */
 export const PER_CALL_BUDGET = 1_000_000;
 /** Steps of one expression, whatever they cost: they hold the event loop for some 10 ms. */
 export const PER_CALL_STEPS = 250_000;
-/** What all expressions for one object may cost (RuntimeCELCostBudget). */
+/** What all expressions for one object may cost (apiserver: RuntimeCELCostBudget). */
 export const OBJECT_BUDGET = 10_000_000;
 
 /** Thrown inside an evaluation; whether it was is asked of the budget, as "||" hides errors. */

@@ -1,5 +1,12 @@
 /** The names of fields in expressions (apiserver: pkg/cel/escaping.go). */
-import { KEYWORDS } from "../lang/check.ts";
+
+/** Words that are no names of variables, but of fields. */
+export const KEYWORDS: ReadonlySet<string> = new Set(
+  (
+    "true false null in as break const continue else for function if import let loop package " +
+    "namespace return var void while"
+  ).split(" "),
+);
 
 const PARTS = /__|\.|-|\//g;
 const ESCAPES: Readonly<Record<string, string>> = {

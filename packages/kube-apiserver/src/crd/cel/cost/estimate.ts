@@ -5,7 +5,7 @@
  *
  *     self.all(x, self.all(y, x == y))     without maxItems: a million times a million
  */
-import { ACCU, type Call, type Expr, type Fold } from "../lang/ast.ts";
+import { ACCU, type CallExpr, type Expr, type Fold } from "../lang/ast.ts";
 import { type Checked, fieldName } from "../lang/check.ts";
 import type { Overload } from "../lang/environment.ts";
 import { DYN, sameType, type Type } from "../lang/types.ts";
@@ -262,7 +262,7 @@ class Estimator {
     return type === undefined ? undefined : { min: 0, max: type.maxElements ?? 0 };
   }
 
-  #call(call: Call): Range {
+  #call(call: CallExpr): Range {
     const { args, target } = call;
     if (call.name === "dyn" && args[0] !== undefined) return this.#dyn(call, args[0]);
     const costs = args.map((one) => this.cost(one));
@@ -291,7 +291,7 @@ class Estimator {
     return plus(before, all);
   }
 
-  #dyn(call: Call, arg: Expr): Range {
+  #dyn(call: CallExpr, arg: Expr): Range {
     const cost = plus(this.cost(arg), ONE);
     const size = this.sizeOf(arg);
     if (size !== undefined) this.#sizes.set(call.id, size);
@@ -329,14 +329,14 @@ function isScalar(type: Type): boolean {
 /** One call with one of its overloads, as the table of functions sees it. */
 class CallView {
   readonly estimator: Estimator;
-  readonly call: Call;
+  readonly call: CallExpr;
   readonly overload: Overload;
   readonly target: Expr | undefined;
   readonly costs: readonly Range[];
 
   constructor(
     estimator: Estimator,
-    call: Call,
+    call: CallExpr,
     overload: Overload,
     target: Expr | undefined,
     costs: readonly Range[],

@@ -38,7 +38,7 @@ export interface Select extends Node {
   readonly isTest: boolean;
 }
 
-export interface Call extends Node {
+export interface CallExpr extends Node {
   readonly kind: "call";
   readonly name: string;
   readonly target: Expr | undefined;
@@ -81,7 +81,7 @@ export interface Fold extends Node {
   readonly isBinding: boolean;
 }
 
-export type Expr = Const | Ident | Select | Call | List | MapLiteral | Message | Fold;
+export type Expr = Const | Ident | Select | CallExpr | List | MapLiteral | Message | Fold;
 
 /** The hidden variable of macros. */
 export const ACCU = "@result";

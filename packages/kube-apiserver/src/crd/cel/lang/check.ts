@@ -1,6 +1,7 @@
 /** The type checker (cel-go: checker/checker.go). Texts and places of errors are cel-go's. */
 import { defined } from "@quorate/proto";
-import { type Call, type Expr, type Fold, type Literal, qualifiedName } from "./ast.ts";
+import { KEYWORDS } from "../base/names.ts";
+import { type CallExpr, type Expr, type Fold, type Literal, qualifiedName } from "./ast.ts";
 import { type Environment, type Overload, paramsIn } from "./environment.ts";
 import {
   BOOL,
@@ -43,14 +44,6 @@ export interface Checked {
   readonly functions: ReadonlyMap<number, string>;
   readonly faults: readonly Fault[];
 }
-
-/** Words that are no names of variables, but of fields. */
-export const KEYWORDS: ReadonlySet<string> = new Set(
-  (
-    "true false null in as break const continue else for function if import let loop package " +
-    "namespace return var void while"
-  ).split(" "),
-);
 
 /** The name of a field in its type: a word of the language is escaped. */
 export function fieldName(type: Type, name: string): string {
@@ -165,7 +158,7 @@ class Checker {
     return isOptional(of) || isOptionalResult ? optionalOf(unwrapped(result)) : result;
   }
 
-  #call(call: Call, scope: Scope): Type {
+  #call(call: CallExpr, scope: Scope): Type {
     const { name, args, target, at } = call;
     if (name === "_?._") {
       const [operand, field] = args;
@@ -183,7 +176,7 @@ class Checker {
     return this.#resolved(call, name, [this.#check(target, scope), ...types], true);
   }
 
-  #resolved(call: Call, name: string, args: readonly Type[], isMember: boolean): Type {
+  #resolved(call: CallExpr, name: string, args: readonly Type[], isMember: boolean): Type {
     const overloads = this.#environment.functionNamed(name);
     if (overloads === undefined)
       return this.#fault(call.at, `undeclared reference to '${name}' (in container '')`);
@@ -210,7 +203,7 @@ class Checker {
     return result;
   }
 
-  #logical(call: Call, overloads: readonly Overload[], args: readonly Type[]): Type {
+  #logical(call: CallExpr, overloads: readonly Overload[], args: readonly Type[]): Type {
     let isWrong = false;
     for (const [i, type] of args.entries()) {
       if (this.#known.isAssignable(type, BOOL)) continue;

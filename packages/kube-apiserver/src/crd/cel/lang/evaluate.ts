@@ -8,8 +8,7 @@
  */
 import { defined } from "@quorate/proto";
 import { BudgetError, budget } from "../base/budget.ts";
-import { callCost } from "../cost/calls.ts";
-import type { Call, Expr, Fold, Literal, Select } from "./ast.ts";
+import type { CallExpr, Expr, Fold, Literal, Select } from "./ast.ts";
 import { ACCU } from "./ast.ts";
 import { type Checked, fieldName } from "./check.ts";
 import type { Environment, Overload } from "./environment.ts";
@@ -48,12 +47,19 @@ const NO_FRAME: Frame = {
 /** A program without variables of its own. @returns the value; throws EvaluationError */
 export type Evaluate = (variables: Variables) => unknown;
 
+/** What a call costs. @param args the target first */
+export type CallCost = (overload: Overload, args: readonly unknown[], result: unknown) => number;
+
 /**
  * Throws EvaluationError where a constant cannot be converted.
  * @param checked without faults
  */
-export function evaluator(checked: Checked, environment: Environment): Evaluate {
-  const step = new Planner(checked, environment).plan(checked.expr);
+export function evaluator(
+  checked: Checked,
+  environment: Environment,
+  callCost: CallCost,
+): Evaluate {
+  const step = new Planner(checked, environment, callCost).plan(checked.expr);
   return (variables) => step({ variables, parent: undefined, name: "", value: undefined });
 }
 
@@ -65,12 +71,14 @@ const CONVERSIONS: ReadonlySet<string> = new Set(
 class Planner {
   readonly #checked: Checked;
   readonly #environment: Environment;
+  readonly #callCost: CallCost;
   /** Nodes that need no evaluation, with their values. */
   readonly #constants = new Map<Step, unknown>();
 
-  constructor(checked: Checked, environment: Environment) {
+  constructor(checked: Checked, environment: Environment, callCost: CallCost) {
     this.#checked = checked;
     this.#environment = environment;
+    this.#callCost = callCost;
   }
 
   plan(expr: Expr): Step {
@@ -165,7 +173,7 @@ class Planner {
     };
   }
 
-  #call(call: Call): Step {
+  #call(call: CallExpr): Step {
     const { args, name } = call;
     switch (name) {
       case "_&&_":
@@ -270,7 +278,7 @@ class Planner {
     };
   }
 
-  #function(call: Call): Step {
+  #function(call: CallExpr): Step {
     const overloads = this.#checked.overloads.get(call.id) ?? [];
     const name = this.#checked.functions.get(call.id) ?? call.name.replace(/^\./, "");
     const isMember = overloads[0]?.isMember === true;
@@ -294,7 +302,7 @@ class Planner {
       try {
         const values = steps.map((step) => step(frame));
         const { value, overload } = invoke(values);
-        if (!isFree) budget.charge(callCost(overload, values, value));
+        if (!isFree) budget.charge(this.#callCost(overload, values, value));
         return value;
       } catch (error) {
         absorbed(error);

@@ -3,7 +3,7 @@
  * ext/comprehensions.go, cel/library.go, ext/lists.go). Kubernetes has no cel.bind().
  */
 import { ACCU, type Expr, type Fold, SyntaxFault } from "./ast.ts";
-import type { Nodes } from "./parse.ts";
+import type { Nodes } from "./nodes.ts";
 
 /** Undefined where the call is none of the macro after all. */
 type Macro = (nodes: Nodes, at: number, target: Expr, args: readonly Expr[]) => Expr | undefined;

@@ -3,25 +3,12 @@
  * call's is its bracket, a selection's its dot, an operation's its operator.
  */
 import { defined } from "@quorate/proto";
-import {
-  type Call,
-  type Const,
-  type Expr,
-  type Fold,
-  type Ident,
-  type List,
-  type Literal,
-  type MapLiteral,
-  type Message,
-  partsOf,
-  type Select,
-  SyntaxFault,
-} from "./ast.ts";
+import { type Expr, type Literal, type Message, partsOf, SyntaxFault } from "./ast.ts";
 import { type Token, tokensOf } from "./lex.ts";
 import { macroFor } from "./macros.ts";
+import { Nodes } from "./nodes.ts";
 
-/** Longer or deeper expressions are refused. */
-export const MAX_NODES = 100_000;
+/** Deeper expressions are refused. */
 export const MAX_DEPTH = 250;
 /** Of nodes within each other; a macro is several. */
 export const MAX_NESTING = 1000;
@@ -36,53 +23,6 @@ const RESERVED: ReadonlySet<string> = new Set(
 );
 
 const RELATIONS: ReadonlySet<string> = new Set(["<", "<=", ">=", ">", "==", "!=", "in"]);
-
-/** Makes nodes with ids; macros use it, too. */
-export class Nodes {
-  #next = 1;
-
-  get count(): number {
-    return this.#next - 1;
-  }
-
-  #id(at: number): { id: number; at: number } {
-    const id = this.#next++;
-    if (id > MAX_NODES) throw new SyntaxFault(at, "expression is too large");
-    return { id, at };
-  }
-
-  literal(at: number, value: Literal): Const {
-    return { ...this.#id(at), kind: "const", value };
-  }
-
-  ident(at: number, name: string): Ident {
-    return { ...this.#id(at), kind: "ident", name };
-  }
-
-  select(at: number, operand: Expr, field: string, isTest = false): Select {
-    return { ...this.#id(at), kind: "select", operand, field, isTest };
-  }
-
-  call(at: number, name: string, args: readonly Expr[], target?: Expr): Call {
-    return { ...this.#id(at), kind: "call", name, args, target };
-  }
-
-  list(at: number, elements: List["elements"]): List {
-    return { ...this.#id(at), kind: "list", elements };
-  }
-
-  map(at: number, entries: MapLiteral["entries"]): MapLiteral {
-    return { ...this.#id(at), kind: "map", entries };
-  }
-
-  message(at: number, type: string, fields: Message["fields"]): Message {
-    return { ...this.#id(at), kind: "message", type, fields };
-  }
-
-  fold(at: number, parts: Omit<Fold, "id" | "at" | "kind">): Fold {
-    return { ...this.#id(at), kind: "fold", ...parts };
-  }
-}
 
 /** Throws SyntaxFault. */
 export function parseExpression(source: string): Expr {
