@@ -25,7 +25,11 @@ const walk = join(import.meta.dirname, "walk.ts");
 const child = spawn(
   "unshare",
   [
-    ...[...ISOLATE, process.execPath, walk, join(dir, "run"), values.short ? "short" : "whole"],
+    ...ISOLATE,
+    process.execPath,
+    walk,
+    join(dir, "run"),
+    values.short ? "short" : "whole",
     ...(values.kill ? [values.seed] : []),
   ],
   { stdio: "inherit" },

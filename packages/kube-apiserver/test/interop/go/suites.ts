@@ -1,7 +1,7 @@
 /**
  * The command `./dev clients suites`: tests that others wrote, unchanged, with the API server in
- * place of kube-apiserver and etcd. Their modules come from Go's module proxy; the first build takes
- * minutes. docs/evidence/kubernetes-suites.md has the results.
+ * place of kube-apiserver and etcd. Their modules come from Go's module proxy; the first build
+ * takes minutes. docs/evidence/kubernetes-suites.md has the results.
  *
  *     ./dev clients suites --only gateway-api
  *     ./dev clients suites --assets /usr/local/kubebuilder/bin     with kube-apiserver
