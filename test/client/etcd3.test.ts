@@ -1,6 +1,7 @@
 /**
  * The shape of npm's etcd3, beside npm's etcd3 on one server: the same calls, and the same results,
  * events and errors. Its own suite is run by ./dev compare etcd3.
+ * @slow
  */
 import assert from "node:assert/strict";
 import { once } from "node:events";

@@ -1,4 +1,7 @@
-/** docs/guide/in-place.md, executed. */
+/**
+ * docs/guide/in-place.md, executed.
+ * @slow
+ */
 import assert from "node:assert/strict";
 import { delimiter, dirname } from "node:path";
 import { test } from "node:test";

@@ -1,6 +1,7 @@
 /**
  * A member that goes from etcd to Quorate and back by its files, as real processes: the same ids,
  * keys, history, leases, users and alarms on either side, and refusals that change nothing.
+ * @slow
  */
 import assert from "node:assert/strict";
 import {

@@ -1,6 +1,7 @@
 /**
  * quoratectl migrate: three members of etcd under load become three of Quorate, and etcd again,
  * while a watch, a lease and a lock are held.
+ * @slow
  */
 import assert from "node:assert/strict";
 import { existsSync, mkdirSync, readFileSync } from "node:fs";

@@ -1,6 +1,7 @@
 /**
  * Clusters of members of etcd and of Quorate: either joins the other, leads, sends and takes
  * snapshots, and all have the same history after each step.
+ * @slow
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -3,6 +3,7 @@
  * many keys, hostile names, and a member down. An error in the page's console, such as a violation
  * of its policy, fails the test. QUORATE_CONSOLE_KEYS sets the count of keys, QUORATE_WRITE_DOCS=1
  * writes the pictures of docs/operate/console.md.
+ * @slow
  */
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";

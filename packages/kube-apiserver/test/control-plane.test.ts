@@ -1,4 +1,7 @@
-/** docs/operate/control-plane.md, executed. */
+/**
+ * docs/operate/control-plane.md, executed.
+ * @slow
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { runGuide, skipGuides } from "../../../test/docs/guide.ts";

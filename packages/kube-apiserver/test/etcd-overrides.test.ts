@@ -1,4 +1,7 @@
-/** --etcd-servers-overrides: events in a cluster of their own, which serves without the first. */
+/**
+ * --etcd-servers-overrides: events in a cluster of their own, which serves while the first is down.
+ * @slow
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { connect } from "@quorate/client/node";

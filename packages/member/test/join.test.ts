@@ -70,7 +70,11 @@ function peers(answers: Readonly<Record<string, PeerAnswer | undefined>>) {
   return { asked, deps: { call, logger: silentLogger } };
 }
 
+/** A has no member of etcd beside it. */
+const FEATURES = { [`${A}/quorate/features`]: json({ features: [], followsEtcd: false }) };
+
 const ANSWERS = {
+  ...FEATURES,
   [`${A}/members`]: list(MEMBERS),
   [`${A}/version`]: versions("3.7.0"),
   [`${B}/version`]: versions("not_decided"),
@@ -99,7 +103,7 @@ test("a member that joins finds out whether members of etcd are in the cluster",
     [false, features(false), features(false)],
     [true, features(false), { status: 404, body: new Uint8Array(0) }],
     [true, features(true), undefined],
-    [false, { status: 500, body: new Uint8Array(0) }, undefined],
+    [false, { status: 500, body: new Uint8Array(0) }, features(false)],
   ];
   for (const [expected, a, b] of cases) {
     const { deps } = peers({
@@ -111,8 +115,18 @@ test("a member that joins finds out whether members of etcd are in the cluster",
   }
 });
 
+test("a member does not join while no other says whether members of etcd are there", async () => {
+  const silent = { [`${A}/quorate/features`]: undefined, [`${B}/quorate/features`]: undefined };
+  const broken = { ...silent, [`${A}/quorate/features`]: { status: 500, body: new Uint8Array(0) } };
+  for (const answers of [silent, broken]) {
+    const { deps } = peers({ ...ANSWERS, ...answers });
+    await assert.rejects(joinCluster(CONFIG, deps), /start this one again when they respond/);
+  }
+});
+
 test("why a member cannot join", async () => {
   const fromA = (members: readonly Listed[], cluster = "3.7.0") => ({
+    ...FEATURES,
     [`${A}/members`]: list(members),
     [`${A}/version`]: versions(cluster),
   });
@@ -160,6 +174,7 @@ test("several URLs of a member are the same in any order, each once", async () =
     joinCluster(
       cluster,
       peers({
+        ...FEATURES,
         [`${B}/members`]: list([{ id: 1, name: "a", peerURLs }, MEMBERS[2]]),
         [`${A}/version`]: versions("3.7.0"),
       }).deps,

@@ -46,25 +46,27 @@ export function featureEndpoints(
 
 /**
  * Whether a cluster has, or had, members of etcd: one of its members does not know the question,
- * or says so. False where none of them responds.
+ * or says so. Undefined where none of them responds.
  * @param urls peer URLs of all members
  */
 export async function hasEtcdMembers(
   urls: readonly string[],
   call: PeerCall,
   timeoutMs: number,
-): Promise<boolean> {
+): Promise<boolean | undefined> {
   const answers = urls.map(async (url) => {
     try {
       const { status, body } = await call(url, FEATURES_PATH, undefined, timeoutMs);
-      if (status !== 200) return status === 404;
+      if (status === 404) return true;
+      if (status !== 200) return undefined;
       const { followsEtcd } = JSON.parse(toUtf8(body)) as { followsEtcd?: unknown };
       return followsEtcd === true;
     } catch {
-      return false;
+      return undefined;
     }
   });
-  return (await Promise.all(answers)).includes(true);
+  const found = await Promise.all(answers);
+  return found.includes(true) || (found.includes(false) ? false : undefined);
 }
 
 export interface FeatureParts {

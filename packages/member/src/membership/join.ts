@@ -89,6 +89,12 @@ export async function joinCluster(config: MemberConfig, deps: JoinDeps): Promise
     deps.call,
     FETCH_TIMEOUT_MS,
   );
+  // What was taken for granted here could not be changed later: the next start asks again.
+  if (followsEtcd === undefined)
+    throw new JoinError(
+      "no member of the cluster says whether members of etcd are among them, though one has told its members: " +
+        "start this one again when they respond",
+    );
   const { clusterId, members } = remote;
   return { memberId: self.id, clusterId, members, followsEtcd };
 }
