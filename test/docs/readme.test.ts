@@ -68,7 +68,7 @@ test("the README's commands do what it says", { skip: await obstacle() }, async 
           .join("\n"),
       );
       for (const id of ["1701f7e3861531d4", "6a58b5afdcebd95d", "84a1a2f39cda4029"])
-        assert.ok(again.includes(`| ${id} | started |`), again);
+        assert.match(again, new RegExp(`[|│] ${id} [|│] started [|│]`));
       // The cluster's id, c36a1e619c38211b, in decimal.
       assert.ok(again.includes(`"cluster_id":${0xc36a1e619c38211bn}`), again);
     }

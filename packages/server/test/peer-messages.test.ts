@@ -107,7 +107,14 @@ const MALFORMED: readonly (readonly [name: string, entry: (peer: Member) => raft
         clusterVersionSet: membershippb.ClusterVersionSetRequest.encode({ ver: "x".repeat(99) }),
       }),
   ],
-  ["a request of a kind that is not served", (peer) => proposal(peer, { downgradeInfoSet: EMPTY })],
+  [
+    "a request of a kind that is not served",
+    (peer) => {
+      const none = proposal(peer, {});
+      // Field 200, with no bytes.
+      return { ...none, data: Uint8Array.of(...none.data, 0xc2, 0x0c, 0) };
+    },
+  ],
   [
     "two requests",
     (peer) => proposal(peer, { ...VALID, leaseRevoke: LeaseRevokeRequest.encode({ ID: 1n }) }),

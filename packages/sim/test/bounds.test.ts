@@ -37,7 +37,7 @@ const NOT_DRAWN: Readonly<Record<string, readonly string[]>> = {
     "raft CONTEXT_BYTES",
     "services MAX_FIELD_NUMBER",
     "store RECORD_BYTES PREFIX_BYTES BUCKET_BYTES REVISION_BYTES TOMBSTONE_BYTES",
-    "transport PREFIX_BYTES",
+    "transport LENGTH_BYTES",
     "wal MAX_OVERHEAD_BYTES MAX_CRC_BYTES SECTOR_BYTES WORD_BYTES MARK_BYTES",
     "wal MAX_RECORD_HEAD_BYTES",
   ],
