@@ -25,3 +25,8 @@ for (const [i, one] of ownCases().entries())
     const what = difference(mine, theirs);
     assert.equal(what, undefined, `${JSON.stringify(mine)} is not ${JSON.stringify(theirs)}`);
   });
+
+test("trim takes Unicode's white space, and no byte order mark (strings.TrimSpace of Go)", () => {
+  const { value } = ours({ expr: "'\\u0085\\u00a0\\u2003\\ufeffa\\ufeff\\u2028\\t'.trim()" });
+  assert.equal(value, ours({ expr: "'\\ufeffa\\ufeff'" }).value);
+});

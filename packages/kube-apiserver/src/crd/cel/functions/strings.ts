@@ -70,7 +70,8 @@ export function registerStrings(environment: Environment, patterns: Patterns): v
     .function("string.format(list<dyn>): string", format);
 }
 
-const SPACE = /[\s\u0085]/;
+/** Unicode's, as Go trims: U+0085, but not U+FEFF. */
+const SPACE = /\p{White_Space}/u;
 
 function trimmed(text: string): string {
   let start = 0;
