@@ -124,7 +124,7 @@ test("a data directory of etcd itself is recognised and left untouched", {
     const before = fingerprint(dataDir);
     const result = await quorate([`--data-dir=${dataDir}`]);
     assert.equal(result.code, 1);
-    assert.match(result.stderr, /is a data directory of etcd itself .*snapshot restore/);
+    assert.match(result.stderr, /is a data directory of etcd itself .*run quorateutl adopt /);
     assert.equal(fingerprint(dataDir), before);
   });
 });

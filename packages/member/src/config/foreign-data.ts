@@ -17,7 +17,7 @@ export function detectForeignData(disk: Pick<Disk, "stat">, dataDir: string): st
   if (isFile(database)) {
     return (
       `${dataDir} is a data directory of etcd itself (${database} is its bbolt database); it is left untouched. ` +
-      `To go on with it as this member, run quorateutl adopt ${dataDir} (docs/guide/migration.md)`
+      `To go on with it as this member, run quorateutl adopt ${dataDir} (docs/guide/in-place.md)`
     );
   }
   if (isFile(`${dataDir}/${EXCHANGE_FILE}`)) {
