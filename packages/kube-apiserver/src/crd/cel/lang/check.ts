@@ -1,12 +1,10 @@
 /** The type checker (cel-go: checker/checker.go). Texts and places of errors are cel-go's. */
 import { defined } from "@quorate/proto";
 import { KEYWORDS } from "../base/names.ts";
-import { type CallExpr, type Expr, type Fold, type Literal, qualifiedName } from "./ast.ts";
+import { type CallExpr, type Expr, type Fold, qualifiedName } from "./ast.ts";
 import { type Environment, type Overload, paramsIn } from "./environment.ts";
 import {
   BOOL,
-  BYTES,
-  DOUBLE,
   DYN,
   ERROR,
   INT,
@@ -14,18 +12,16 @@ import {
   isOptional,
   listOf,
   mapOf,
-  NULL,
   namedType,
   optionalOf,
-  STRING,
   Substitutions,
   sameType,
   shownType,
   type Type,
   typeOf,
-  UINT,
   unwrapped,
 } from "./types.ts";
+import { literalValue, typeOfValue } from "./values.ts";
 
 export interface Fault {
   readonly at: number;
@@ -98,7 +94,7 @@ class Checker {
   #typeOf(expr: Expr, scope: Scope): Type {
     switch (expr.kind) {
       case "const":
-        return literalType(expr.value);
+        return typeOfValue(literalValue(expr.value));
       case "ident": {
         const found = this.#variable(expr.id, expr.name, scope);
         const name = expr.name.replace(/^\./, "");
@@ -299,20 +295,4 @@ function instantiated(type: Type, fresh: ReadonlyMap<string, Type>): Type {
   if (type.kind === "param") return fresh.get(type.name) ?? type;
   if (type.params.length === 0) return type;
   return { ...type, params: type.params.map((one) => instantiated(one, fresh)) };
-}
-
-function literalType(value: Literal): Type {
-  switch (typeof value) {
-    case "boolean":
-      return BOOL;
-    case "bigint":
-      return INT;
-    case "number":
-      return DOUBLE;
-    case "string":
-      return STRING;
-    default:
-      if (value === null) return NULL;
-      return value instanceof Uint8Array ? BYTES : UINT;
-  }
 }

@@ -8,7 +8,7 @@
  */
 import { defined } from "@quorate/proto";
 import { BudgetError, budget } from "../base/budget.ts";
-import type { CallExpr, Expr, Fold, Literal, Select } from "./ast.ts";
+import type { CallExpr, Expr, Fold, Select } from "./ast.ts";
 import { ACCU } from "./ast.ts";
 import { type Checked, fieldName } from "./check.ts";
 import type { Environment, Overload } from "./environment.ts";
@@ -16,6 +16,7 @@ import { namedType, type Type } from "./types.ts";
 import {
   EvaluationError,
   fits,
+  literalValue,
   mapKey,
   noSuchOverload,
   Optional,
@@ -440,11 +441,6 @@ function fail(message: string): Step {
   return () => {
     throw new EvaluationError(message);
   };
-}
-
-function literalValue(value: Literal): unknown {
-  const isUint = typeof value === "object" && value !== null && "uint" in value;
-  return isUint ? new Uint(value.uint) : value;
 }
 
 /** Undefined where there is no such field. */

@@ -7,6 +7,7 @@
  */
 import { trimEndOf } from "@quorate/host";
 import { CodedError } from "@quorate/proto";
+import type { Literal } from "./ast.ts";
 import {
   BOOL,
   BYTES,
@@ -104,6 +105,12 @@ export abstract class StructValue {
 
 function isOpaque(value: unknown): value is OpaqueValue {
   return typeof value === "object" && value !== null && "celType" in value;
+}
+
+/** The value that a literal of an expression stands for. */
+export function literalValue(value: Literal): unknown {
+  const isUint = typeof value === "object" && value !== null && "uint" in value;
+  return isUint ? new Uint(value.uint) : value;
 }
 
 /** The type of a value, as type() tells it. */
