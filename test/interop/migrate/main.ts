@@ -24,11 +24,12 @@ const log = (line: string): void => {
   const seconds = ((performance.now() - beginMs) / 1000).toFixed(1);
   console.log(`${seconds.padStart(6)} s  ${line}`);
 };
-const figures = await thereAndBack(
+await thereAndBack(
   {
     release: values.from as Release,
     tls: values.tls,
     users: values.users,
+    rehearsed: false,
     restSeconds: positive("rest", values.rest),
     log,
   },
@@ -44,4 +45,3 @@ const figures = await thereAndBack(
     return [load];
   },
 );
-for (const line of figures) console.log(line);

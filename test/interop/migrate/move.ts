@@ -33,6 +33,8 @@ export interface MoveOptions {
   readonly tls: boolean;
   /** Whether users are on: the load is one that may do little, the move is root's. */
   readonly users: boolean;
+  /** Whether each move is planned first, and begun while nobody starts members. */
+  readonly rehearsed: boolean;
   /** Seconds between the end of a move and what follows. */
   readonly restSeconds: number;
   /** What is to be seen of the move. */
@@ -152,12 +154,28 @@ export class Move {
     return { code, stdout, stderr };
   }
 
+  /** The plan; then the move as far as it goes while nobody starts a member. */
+  async #rehearse(to: "quorate" | "etcd", members: readonly TestMember[]): Promise<void> {
+    const dry = await this.migrate(to, members, "--dry-run");
+    assert.equal(dry.code, 0, dry.stderr);
+    assert.match(dry.stdout, /The plan, to .*13\. remove .*14\. done/s);
+    // It prints what to start, and gives up waiting; the next run goes on from there.
+    const alone = await this.migrate(to, members, "--wait-timeout=6s");
+    assert.equal(alone.code, 1);
+    assert.match(
+      alone.stdout,
+      new RegExp(`Start ${members[0]!.name} with ${to} and these variables`),
+    );
+    assert.match(alone.stderr, /gave up waiting: .*run the same command again to continue/);
+  }
+
   /** Replaces all members. Resolves with the seconds that it took. */
   async replaceAll(to: "quorate" | "etcd", members: readonly TestMember[]): Promise<number> {
     const cluster = this.#cluster;
     const dir = join(cluster.dir, `to-${to}`);
     mkdirSync(dir);
     const old = [...cluster.members];
+    if (this.#options.rehearsed) await this.#rehearse(to, members);
     const beginMs = performance.now();
     const starting = starter(dir, members);
     try {
@@ -221,14 +239,13 @@ export async function withMove<T>(
   });
 }
 
-/** All there and back. Resolves with the figures, a line each. */
+/** All there and back; logs the figures. Rejects where something was lost. */
 export async function thereAndBack(
   options: MoveOptions,
   startLoads: (surroundings: Surroundings) => Promise<readonly Load[]>,
-): Promise<string[]> {
-  const { release, restSeconds } = options;
-  return withMove(options, async ({ move, before, middle, after }, surroundings) => {
-    const { cluster } = surroundings;
+): Promise<void> {
+  const { release, restSeconds, log } = options;
+  await withMove(options, async ({ move, before, middle, after }, surroundings) => {
     const loads = await startLoads(surroundings);
     try {
       const id = await clusterIdOf(surroundings);
@@ -244,9 +261,10 @@ export async function thereAndBack(
       const figures: string[] = [];
       for (const load of loads) figures.push(await load.judge());
       assert.equal(await clusterIdOf(surroundings), id, "the same cluster");
-      for (const member of [...before, ...middle, ...after]) assertSound(member);
       const [there, back] = took.map((seconds) => `${seconds.toFixed(1)} s`);
-      return [`etcd ${release} to Quorate: ${there}, to etcd 3.7: ${back}`, ...figures];
+      figures.unshift(`etcd ${release} to Quorate: ${there}, to etcd 3.7: ${back}`);
+      for (const line of figures) log(line);
+      for (const member of [...before, ...middle, ...after]) assertSound(member);
     } finally {
       for (const load of loads) await load.close();
     }
@@ -263,7 +281,7 @@ async function clusterIdOf({ cluster, client, administrator }: Surroundings): Pr
 /** No check of etcd's has found anything, and no member has ended by itself. */
 function assertSound(member: TestMember): void {
   const bad =
-    /"level":"(?:panic|fatal)"|"level":"(?:warn|error)".*(?:corrupt|mismatch|inconsisten|different hash)/i;
+    /"level":"(?:panic|fatal)"|(?:hash|ID) mismatch|data inconsistency|different (?:hash|compact)/;
   const found = member
     .log()
     .split("\n")
