@@ -156,8 +156,19 @@ export class Move {
 
   /** The plan; then the move as far as it goes while nobody starts a member. */
   async #rehearse(to: "quorate" | "etcd", members: readonly TestMember[]): Promise<void> {
-    const dry = await this.migrate(to, members, "--dry-run");
+    const { certs, dir } = this.#cluster;
+    const checked = certs && [
+      `--peer-cert-file=${certs.peer}`,
+      `--peer-key-file=${certs.peerKey}`,
+      `--data-dir=${dir}`,
+    ];
+    const flags = ["--dry-run", ...(checked ?? [])];
+    const dry = await this.migrate(to, members, ...flags);
     assert.equal(dry.code, 0, dry.stderr);
+    assert.doesNotMatch(dry.stderr, /not examined/);
+    const elsewhere = await this.migrate(to, [], ...flags, "--member=x=https://elsewhere:2380");
+    assert.equal(elsewhere.code, 1);
+    assert.match(elsewhere.stderr, /is not for the host of https:\/\/elsewhere:2380/);
     assert.match(dry.stdout, /The plan, to .*13\. remove .*14\. done/s);
     // It prints what to start, and gives up waiting; the next run goes on from there.
     const alone = await this.migrate(to, members, "--wait-timeout=6s");
