@@ -177,6 +177,7 @@ export class Move {
       alone.stdout,
       new RegExp(`Start ${members[0]!.name} with ${to} and these variables`),
     );
+    assert.match(alone.stdout, /Besides, give \w+ an empty --data-dir/);
     assert.match(alone.stderr, /gave up waiting: .*run the same command again to continue/);
   }
 
@@ -197,6 +198,10 @@ export class Move {
       assert.equal(code, 0, `${stdout}\n${stderr}`);
       assert.match(stdout, /promote \w+ when it has caught up: done\. 4 members are equal at/);
       assert.match(stdout, /All members are of \w+: 3 are equal at revision \d+\./);
+      assert.equal(stdout.match(/ends by itself now\. Keep it from starting again/g)?.length, 3);
+      const urls = members.map((member) => member.clientUrl).sort();
+      const shown = /--etcd-servers=(\S+)/.exec(stdout)?.[1]?.split(",");
+      assert.deepEqual(shown?.sort(), urls);
     } finally {
       await starting.stop();
     }

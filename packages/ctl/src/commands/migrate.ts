@@ -7,9 +7,10 @@ import { defined, idToHex, type Member } from "@quorate/proto";
 import { asExit } from "../connect/failed-call.ts";
 import { peerUrl } from "../connect/peer-url.ts";
 import { release } from "../joining/diagnose.ts";
+import { endAdvice, removedAdvice, startAdvice } from "../migrate/advice.ts";
 import { checkMove } from "../migrate/checks.ts";
 import { MovingCluster, presentOf, type Seen } from "../migrate/cluster.ts";
-import { describe, planOf, type Step, type Wanted } from "../migrate/plan.ts";
+import { describe, labelOf, planOf, type Step, type Wanted } from "../migrate/plan.ts";
 import { repeatSteps, type Stepped } from "./member-steps.ts";
 import { printVariables, variablesOf } from "./member-variables.ts";
 
@@ -52,7 +53,7 @@ async function start(migration: Migration, { name, peerUrl }: Wanted, members: r
   if (command === "") {
     io.stdout(`Start ${name} with ${program} and these variables or the corresponding flags:\n`);
     printVariables(io, name, [peerUrl], added);
-    io.stdout("\n");
+    io.stdout(`\n${startAdvice(name, program)}\n`);
     return;
   }
   const env = { ...io.env, ...Object.fromEntries(variablesOf(name, [peerUrl], added)) };
@@ -107,6 +108,7 @@ async function step(migration: Migration): Promise<Stepped> {
     }
     case "remove":
       await client.memberRemove(next.member.id);
+      migration.invocation.io.stdout(removedAdvice(labelOf(next.member)));
       return report();
     case "done": {
       // Until it rises, an older etcd may come back, and a newer one would start on its entries.
@@ -152,7 +154,7 @@ async function run(invocation: Invocation): Promise<void> {
     const end = await cluster.compareHashes();
     io.stdout(
       `All members are of ${program}: ${end.members} are equal at revision ${end.revision}. ` +
-        "Point clients at their URLs.\n",
+        `\n${endAdvice(end.clientUrls)}`,
     );
   } catch (error) {
     throw asExit(error, io);

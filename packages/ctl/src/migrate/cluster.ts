@@ -20,6 +20,13 @@ export interface Seen {
   readonly status: StatusResponse;
 }
 
+/** Members that have the same history up to a revision. */
+export interface Compared {
+  readonly revision: number;
+  readonly members: number;
+  readonly clientUrls: readonly string[];
+}
+
 export class MovingCluster {
   readonly #invocation: Invocation;
   #endpoints: readonly string[] = [];
@@ -92,11 +99,10 @@ export class MovingCluster {
   }
 
   /**
-   * Compares the history of all members that respond, at one revision.
-   * @returns the revision
-   * @throws Exit where they differ
+   * Compares the history of all members that were started, at one revision.
+   * @throws Exit where they differ, or where one does not respond
    */
-  async compareHashes(): Promise<{ readonly revision: number; readonly members: number }> {
+  async compareHashes(): Promise<Compared> {
     for (let attempt = 1; ; attempt++) {
       const { members, seen } = await this.look();
       const silent = silentOf(members, seen);
@@ -130,7 +136,10 @@ export class MovingCluster {
               '"quoratectl check consistency" shows where; turn back, or remove the wrong one',
           );
         }
-        if (comparable) return { revision, members: hashes.length };
+        if (comparable) {
+          const clientUrls = members.flatMap(({ clientURLs }) => clientURLs);
+          return { revision, members: hashes.length, clientUrls };
+        }
       } catch (error) {
         if (!(error instanceof ClientError) || attempt === HASH_ATTEMPTS) throw error;
       }
