@@ -6,7 +6,12 @@ import { type Release, thereAndBack } from "./move.ts";
 const { values } = readArguments(
   "./dev soak migrate [OPTIONS]: a cluster of etcd goes to Quorate and back, under load",
   {
-    from: { choices: ["3.5", "3.6", "3.7"], default: "3.7", describe: "release of etcd" },
+    from: {
+      type: "string",
+      choices: ["3.5", "3.6", "3.7"],
+      default: "3.7",
+      describe: "release of etcd",
+    },
     rate: { type: "string", default: "1000", requiresArg: true, describe: "writes a second" },
     writers: { type: "string", default: "40", requiresArg: true, describe: "writes at a time" },
     rest: {
