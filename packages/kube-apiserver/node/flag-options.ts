@@ -4,6 +4,7 @@ import { join } from "node:path";
 import type { FlagValues } from "@quorate/cli";
 import { CodedError } from "@quorate/proto";
 import { AUTHORIZATION_MODES, type AuthorizationMode } from "../src/authz/union.ts";
+import { type ChaosSettings, chaosSettingsOf } from "../src/chaos/settings.ts";
 import { CONTROLLERS, type ControllerName } from "../src/controllers/controllers.ts";
 import { firstAddressOf } from "../src/crd/validation/ip.ts";
 import type { EtcdOptions, EtcdOverride, ServeOptions } from "./serve-options.ts";
@@ -70,7 +71,17 @@ export function optionsOf(flags: FlagValues): ServeOptions {
     webhookServices: servicesOf(flags),
     shutdownDelayMs: flags.durationMs("shutdown-delay-duration"),
     kubeconfigPath: flags.string("kubeconfig-out"),
+    chaos: chaosOf(flags.string("chaos")),
   };
+}
+
+function chaosOf(text: string): ChaosSettings | undefined {
+  if (text === "") return undefined;
+  try {
+    return chaosSettingsOf(text);
+  } catch (error) {
+    throw new FlagRefusal(`--chaos: ${(error as Error).message}`);
+  }
 }
 
 /** The first address of the first range: "10.0.0.1" of "10.0.0.0/24,fd00::/112". */

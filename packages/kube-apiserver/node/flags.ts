@@ -82,6 +82,9 @@ const limits: Flags = {
   "max-mutating-requests-inflight": int("writes in flight at a time", "200"),
   "request-timeout": duration("the longest time of a request that is no watch", "1m0s"),
   "min-request-timeout": int("seconds after which a watch ends, or up to twice as many", "1800"),
+  chaos: text(
+    "faults by seed, for tests of controllers: seed=7,stale-lists=0.3,watch-delay=0.5:2s,gone=0.1,conflicts=0.1,cuts=0.05,crash-after-writes=0.1,agent=NAME,faults=1000",
+  ),
   "webhook-service": list("where services of webhooks are: name.namespace=host:port"),
   "shutdown-delay-duration": duration("how long /readyz fails before the server stops", "0s"),
   "log-level": {

@@ -129,6 +129,7 @@ async function open(options: ServeOptions, deps: ServeDeps, opened: Opened): Pro
     sha256Hex: (text) => hash("sha256", text),
     openSocket: watchSockets(nodeClock),
     auditor: audit?.auditor,
+    onFault: options.onFault,
     healthChecks: [{ name: "kms-providers", check: () => encryption.problem() }],
     webhooks: new HttpsWebhookCaller({ services: options.webhookServices }),
     transformerOf: ({ kind, resource }) =>
@@ -302,6 +303,7 @@ function planeOptions(
     requestTimeoutMs: options.requestTimeoutMs,
     maxInFlight: options.maxInFlight,
     eventTtlSeconds: options.eventTtlSeconds,
+    chaos: options.chaos,
     version: versionDocument(),
     policy: {
       enforceOwnerReferences: options.enforceOwnerReferences,
