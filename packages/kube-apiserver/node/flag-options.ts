@@ -8,6 +8,7 @@ import { type ChaosSettings, chaosSettingsOf } from "../src/chaos/settings.ts";
 import { CONTROLLERS, type ControllerName } from "../src/controllers/controllers.ts";
 import { firstAddressOf } from "../src/crd/validation/ip.ts";
 import type { EtcdOptions, EtcdOverride, ServeOptions } from "./serve-options.ts";
+import { REFUSED_FLAGS } from "./unused-flags.ts";
 
 /** A flag that is refused; the text is for the operator. */
 export class FlagRefusal extends CodedError<"BadFlag"> {
@@ -36,6 +37,8 @@ const PLUGINS = new Set([
 /** Throws FlagRefusal. */
 export function optionsOf(flags: FlagValues): ServeOptions {
   const bindAddress = flags.string("bind-address");
+  for (const [name, { doc }] of Object.entries(REFUSED_FLAGS))
+    if (flags.isSet(name)) throw new FlagRefusal(`--${name} is ${doc}`);
   return {
     bindAddress,
     port: within(flags, "secure-port", 0, MAX_PORT),

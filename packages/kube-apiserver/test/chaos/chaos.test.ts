@@ -1,6 +1,7 @@
 /** Faults by seed: what each does to a client, that a seed repeats them, and that they are legal. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { setImmediate as endOfTurn } from "node:timers/promises";
 import { ManualClock, type MemoryExchange } from "@quorate/host/testing";
 import type { StoredObject, Watch, WatchEvent, WatchListener } from "@quorate/kube-storage";
 import { until } from "../../../../test/support/until.ts";
@@ -157,7 +158,11 @@ describe("a stale list", () => {
     await send(CONFIG_MAPS);
     const revisions = await changed(world, "b", MAX_STALE_CHANGES + 20);
     const isWhole = () => faults.at(-1)?.why.endsWith(` ${revisions.at(-1)}`);
-    while (!isWhole()) await send(`${CONFIG_MAPS}?resourceVersion=0`);
+    while (!isWhole()) {
+      await send(`${CONFIG_MAPS}?resourceVersion=0`);
+      // Events come in turns of their own.
+      await endOfTurn();
+    }
     for (let n = 0; n < 40; n++) await send(`${CONFIG_MAPS}?resourceVersion=0`);
     for (const { why } of faults) {
       const [, at, latest] = /^the state at (\d+); the latest is (\d+)$/.exec(why)!;
