@@ -1,4 +1,4 @@
-/** What tests of controllers find in KUBEBUILDER_ASSETS: this checkout as kube-apiserver and etcd. */
+/** What controllers' tests find in KUBEBUILDER_ASSETS: this checkout as kube-apiserver and etcd. */
 import { join } from "node:path";
 import { envtestDirectory } from "@quorate/quorate/node";
 

@@ -85,7 +85,7 @@ const limits: Flags = {
   "request-timeout": duration("the longest time of a request that is no watch", "1m0s"),
   "min-request-timeout": int("seconds after which a watch ends, or up to twice as many", "1800"),
   chaos: text(
-    "faults by seed, for tests of controllers: seed=7,stale-lists=0.3,watch-delay=0.5:2s,gone=0.1,conflicts=0.1,cuts=0.05,crash-after-writes=0.1,agent=NAME,faults=1000",
+    "faults by seed, for tests of controllers: seed=7,stale-lists=0.3,watch-delay=0.5:2s,gone=0.1,cuts=0.1,agent=NAME",
   ),
   "webhook-service": list("where services of webhooks are: name.namespace=host:port"),
   "shutdown-delay-duration": duration("how long /readyz fails before the server stops", "0s"),

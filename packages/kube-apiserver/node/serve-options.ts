@@ -1,7 +1,7 @@
 /** What an API server is started with, from flags or from a program. */
 
 import type { AuthorizationMode } from "../src/authz/union.ts";
-import type { Fault } from "../src/chaos/chaos.ts";
+import type { ChaosFault } from "../src/chaos/chaos.ts";
 import type { ChaosSettings } from "../src/chaos/settings.ts";
 import { CONTROLLERS, type ControllerName } from "../src/controllers/controllers.ts";
 import type { TypedResource } from "../src/typed/define-resource.ts";
@@ -85,7 +85,7 @@ export interface ServeOptions {
   /** Faults for tests of controllers; undefined: none. */
   readonly chaos: ChaosSettings | undefined;
   /** Told of each fault. */
-  readonly onFault?: ((fault: Fault) => void) | undefined;
+  readonly onFault?: ((fault: ChaosFault) => void) | undefined;
 }
 
 /** --audit-policy-file and --audit-log-*. Requests are recorded where both paths are given. */

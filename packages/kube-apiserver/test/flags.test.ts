@@ -1,4 +1,4 @@
-/** All flags of kube-apiserver are known: its command lines start, or are refused with the reason. */
+/** All flags of kube-apiserver are known: its command lines start, or are refused for a reason. */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";

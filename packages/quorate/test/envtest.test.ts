@@ -1,4 +1,4 @@
-/** The files for KUBEBUILDER_ASSETS: both servers by their names, and none that outlives its parent. */
+/** The files for KUBEBUILDER_ASSETS: both servers by name, and none that outlives its parent. */
 import assert from "node:assert/strict";
 import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";

@@ -26,7 +26,6 @@ import {
   type ServedResource,
   type Watch,
 } from "@quorate/kube-storage";
-import type { Call } from "../handlers/call.ts";
 import { Revisions } from "./revisions.ts";
 import type { ChaosSettings } from "./settings.ts";
 import { SlowWatch } from "./slow-watch.ts";
@@ -42,7 +41,7 @@ const MAX_CLIENT_CHARS = 64;
 export type FaultName = "stale list" | "late event" | "gone" | "conflict" | "cut" | "lost answer";
 
 /** A fault that happened. */
-export interface Fault {
+export interface ChaosFault {
   readonly fault: FaultName;
   /** The first word of the client's User-Agent. */
   readonly client: string;
@@ -54,13 +53,21 @@ export interface Fault {
   readonly why: string;
 }
 
+/** A request, as faults need it. */
+export interface ChaosCall {
+  readonly userAgent: string;
+  readonly target: { readonly verb: string; readonly namespace: string; readonly name: string };
+  readonly query: { has(name: string): boolean; flag(name: string): boolean | undefined };
+  loseAnswer(onLost: () => void): void;
+}
+
 export interface ChaosDeps {
   readonly clock: Pick<Clock, "after">;
   readonly logger: Logger;
   /** Writes an object's bytes again. Resolves with the revision; undefined if there is none. */
   rewrite(resource: ServedResource, namespace: string, name: string): Promise<number | undefined>;
   /** Told of each fault. */
-  onFault?(fault: Fault): void;
+  onFault?(fault: ChaosFault): void;
 }
 
 /** Requests of one kind by one client. */
@@ -87,7 +94,7 @@ export class Chaos {
   }
 
   /** What the request meets; undefined where its client is not meant. */
-  of(call: Call, resource: ServedResource): RequestChaos | undefined {
+  of(call: ChaosCall, resource: ServedResource): RequestChaos | undefined {
     this.revisions.follow(resource);
     if (!call.userAgent.includes(this.settings.agent)) return undefined;
     const client = clientOf(call.userAgent);
@@ -119,7 +126,7 @@ export class Chaos {
     return this.#faults >= this.settings.faults;
   }
 
-  happened(fault: Fault): void {
+  happened(fault: ChaosFault): void {
     this.#faults++;
     this.deps.logger.info("chaos", { ...fault });
     this.deps.onFault?.(fault);
@@ -137,7 +144,7 @@ function clientOf(userAgent: string): string {
 
 interface RequestParts {
   readonly chaos: Chaos;
-  readonly call: Call;
+  readonly call: ChaosCall;
   readonly resource: ServedResource;
   readonly counted: Counted;
   readonly random: SeededRandom;
@@ -145,11 +152,11 @@ interface RequestParts {
 
 /** The faults of one request. */
 export class RequestChaos {
-  readonly #id: Pick<Fault, "client" | "request" | "n">;
+  readonly #id: Pick<ChaosFault, "client" | "request" | "n">;
   readonly #parts: RequestParts;
   readonly #inRow: number;
 
-  constructor(id: Pick<Fault, "client" | "request" | "n">, parts: RequestParts) {
+  constructor(id: Pick<ChaosFault, "client" | "request" | "n">, parts: RequestParts) {
     this.#id = id;
     this.#parts = parts;
     this.#inRow = parts.counted.inRow;

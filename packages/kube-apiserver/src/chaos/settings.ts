@@ -3,7 +3,7 @@
  *
  *     seed=7,stale-lists=0.3,watch-delay=0.5:2s,gone=0.1,conflicts=0.1,cuts=0.05,agent=manager
  */
-import { parseDurationMs } from "../server/durations.ts";
+import { parseDuration } from "@quorate/host";
 
 export interface ChaosSettings {
   /** A whole number: the same one leads to the same decisions. */
@@ -96,8 +96,8 @@ function rate(text: string, name: string): number {
 
 function delay(text: string, name: string): ChaosSettings["watchDelay"] {
   const [first = "", second] = text.split(":", 2);
-  const maxMs = parseDurationMs(second ?? first);
-  if (maxMs === undefined || maxMs < 1 || maxMs > MAX_WATCH_DELAY_MS)
+  const maxMs = parseDuration(second ?? first);
+  if (typeof maxMs !== "number" || maxMs < 1 || maxMs > MAX_WATCH_DELAY_MS)
     throw new Error(
       `${name} is ${JSON.stringify(text)}; it must be DURATION or RATE:DURATION, from 1ms to 60s`,
     );

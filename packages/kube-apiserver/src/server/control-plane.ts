@@ -32,7 +32,7 @@ import { type Fields, isMap } from "../apply/typed-value.ts";
 import type { Auditor } from "../audit/auditor.ts";
 import type { Sha256Hex } from "../authn/request-authenticator.ts";
 import { Access, type AccessOptions } from "../authz/access.ts";
-import { Chaos, type Fault } from "../chaos/chaos.ts";
+import { Chaos, type ChaosFault } from "../chaos/chaos.ts";
 import type { ChaosSettings } from "../chaos/settings.ts";
 import type { ServicePlace } from "../controllers/kubernetes-service.ts";
 import { PolicyRuntime, type PolicyRuntimeOptions } from "../controllers/runtime.ts";
@@ -93,7 +93,7 @@ export interface ControlPlaneDeps {
   /** Opens WebSockets for watches. */
   readonly openSocket?: SocketOpener;
   /** Told of each fault of `chaos`. */
-  readonly onFault?: ((fault: Fault) => void) | undefined;
+  readonly onFault?: ((fault: ChaosFault) => void) | undefined;
   /** Records requests; undefined for none. */
   readonly auditor?: Auditor | undefined;
   /** More checks of all health endpoints. */

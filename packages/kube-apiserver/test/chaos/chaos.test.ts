@@ -1,11 +1,11 @@
-/** Faults by seed: what each does to a client, that a seed repeats them, and that they are legal. */
+/** Faults by seed: what clients meet, that a seed repeats it, and that it is legal. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { setImmediate as endOfTurn } from "node:timers/promises";
 import { ManualClock, type MemoryExchange } from "@quorate/host/testing";
 import type { StoredObject, Watch, WatchEvent, WatchListener } from "@quorate/kube-storage";
 import { until } from "../../../../test/support/until.ts";
-import { type Fault, MAX_IN_ROW } from "../../src/chaos/chaos.ts";
+import { type ChaosFault, MAX_IN_ROW } from "../../src/chaos/chaos.ts";
 import { MAX_STALE_CHANGES } from "../../src/chaos/revisions.ts";
 import { type ChaosSettings, chaosSettingsOf, NO_CHAOS } from "../../src/chaos/settings.ts";
 import { type FateOf, SlowWatch } from "../../src/chaos/slow-watch.ts";
@@ -18,14 +18,14 @@ const ALWAYS: ChaosSettings = { ...NO_CHAOS, seed: 7, agent: "manager" };
 
 interface Chaotic {
   readonly world: ApiWorld;
-  readonly faults: Fault[];
+  readonly faults: ChaosFault[];
   /** A request of the client that meets faults. */
   send(target: string, sent?: Sent): Promise<MemoryExchange>;
 }
 
 async function chaotic(t: Test, settings: Partial<ChaosSettings>): Promise<Chaotic> {
-  const faults: Fault[] = [];
-  const onFault = (fault: Fault) => void faults.push(fault);
+  const faults: ChaosFault[] = [];
+  const onFault = (fault: ChaosFault) => void faults.push(fault);
   const chaos = { ...ALWAYS, ...settings };
   const world = await ApiWorld.open(t, { chaos }, undefined, { onFault });
   const send = async (target: string, sent: Sent = {}): Promise<MemoryExchange> => {
