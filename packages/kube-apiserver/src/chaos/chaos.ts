@@ -15,7 +15,7 @@
  * meets does not depend on time, nor on what others do. Whether it can is another matter: without
  * changes there is no earlier state. After MAX_IN_ROW faults a request of the kind has none.
  */
-import { type Clock, escapeControls, type Logger, SeededRandom } from "@quorate/host";
+import { type Clock, escapeControls, type Logger, type Random, SeededRandom } from "@quorate/host";
 import {
   type ApiError,
   expired,
@@ -83,7 +83,7 @@ export class Chaos {
   readonly settings: ChaosSettings;
   readonly deps: ChaosDeps;
   readonly revisions = new Revisions();
-  readonly #random: SeededRandom;
+  readonly #random: Random;
   readonly #counted = new Map<string, Counted>();
   #faults = 0;
 
@@ -147,7 +147,7 @@ interface RequestParts {
   readonly call: ChaosCall;
   readonly resource: ServedResource;
   readonly counted: Counted;
-  readonly random: SeededRandom;
+  readonly random: Random;
 }
 
 /** The faults of one request. */
