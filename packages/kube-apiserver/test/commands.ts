@@ -43,6 +43,10 @@ export const commands: PackageCommands = {
       about: "client-go and controller-runtime",
       file: "packages/kube-apiserver/test/interop/go/main.ts",
     },
+    bugs: {
+      about: "published bugs of operators, found by faults from seeds",
+      file: "packages/kube-apiserver/test/bugs/main.ts",
+    },
     suites: {
       about: "tests of other projects, unchanged, on the API server",
       file: "packages/kube-apiserver/test/interop/go/suites.ts",

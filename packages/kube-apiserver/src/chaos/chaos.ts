@@ -96,7 +96,9 @@ export class Chaos {
   /** What the request meets; undefined where its client is not meant. */
   of(call: ChaosCall, resource: ServedResource): RequestChaos | undefined {
     this.revisions.follow(resource);
-    if (!call.userAgent.includes(this.settings.agent)) return undefined;
+    const { agent, resources } = this.settings;
+    if (!call.userAgent.includes(agent)) return undefined;
+    if (resources.length > 0 && !resources.includes(resource.resource)) return undefined;
     const client = clientOf(call.userAgent);
     const { group, subresource } = resource;
     const name = [group, resource.resource, subresource].filter((part) => part !== "").join("/");

@@ -10,6 +10,8 @@ export interface ChaosSettings {
   readonly seed: number;
   /** Clients whose User-Agent has this text; "": all. */
   readonly agent: string;
+  /** Requests for these resources alone, by their plurals; none: for all. */
+  readonly resources: readonly string[];
   /** So many faults at most; afterwards the server is as without them. */
   readonly faults: number;
   /** The part of lists with resourceVersion=0 that show an earlier state; 0 to 1, as all rates. */
@@ -34,6 +36,7 @@ const DELAY_RATE = 0.25;
 export const NO_CHAOS: ChaosSettings = {
   seed: 0,
   agent: "",
+  resources: [],
   faults: 1000,
   staleLists: 0,
   watchDelay: { rate: 0, maxMs: 0 },
@@ -48,6 +51,7 @@ type Read = (text: string, name: string) => Partial<ChaosSettings>;
 const READERS: Readonly<Record<string, Read>> = {
   seed: (text, name) => ({ seed: whole(text, name, Number.MAX_SAFE_INTEGER) }),
   agent: (agent) => ({ agent }),
+  resources: (text) => ({ resources: text.split("+") }),
   faults: (text, name) => ({ faults: whole(text, name, MAX_FAULTS) }),
   "stale-lists": (text, name) => ({ staleLists: rate(text, name) }),
   "watch-delay": (text, name) => ({ watchDelay: delay(text, name) }),

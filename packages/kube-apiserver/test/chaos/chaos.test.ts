@@ -52,9 +52,11 @@ async function changed(world: ApiWorld, name: string, changes: number): Promise<
 describe("settings of --chaos", () => {
   it("are read whole", () => {
     const text = "seed=7, stale-lists=0.3,watch-delay=0.5:2s,gone=.1,conflicts=1,cuts=0,faults=5";
-    assert.deepEqual(chaosSettingsOf(`${text},crash-after-writes=0.25,agent=a b`), {
+    const more = "crash-after-writes=0.25,agent=a b,resources=pods+leases";
+    assert.deepEqual(chaosSettingsOf(`${text},${more}`), {
       seed: 7,
       agent: "a b",
+      resources: ["pods", "leases"],
       faults: 5,
       staleLists: 0.3,
       watchDelay: { rate: 0.5, maxMs: 2000 },
@@ -98,9 +100,11 @@ describe("faults", () => {
     assert.notDeepEqual(await run(8, false), first);
   });
 
-  it("meet the client that is named, and so many at most", async (t) => {
-    const { world, faults, send } = await chaotic(t, { cuts: 1, faults: 2 });
+  it("meet the client and the resources that are named, and so many at most", async (t) => {
+    const settings = { cuts: 1, faults: 2, resources: ["configmaps"] };
+    const { world, faults, send } = await chaotic(t, settings);
     await world.ok(CONFIG_MAPS);
+    assert.equal((await send("/api/v1/pods")).status, 200);
     const states = [];
     for (let at = 0; at < 4; at++) states.push((await send(CONFIG_MAPS)).state);
     assert.deepEqual(states, ["aborted", "aborted", "ended", "ended"]);
