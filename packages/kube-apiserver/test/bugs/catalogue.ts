@@ -83,7 +83,7 @@ export const BUGS: readonly Bug[] = [
     issue: "https://github.com/rabbitmq/cluster-operator/issues/782",
     unfixed: rabbitmq("v1.5.0", "metrics-addr"),
     fixed: rabbitmq("v1.14.0", "metrics-bind-address"),
-    chaos: "crash-after-writes=0.3,resources=statefulsets+persistentvolumeclaims,faults=12",
+    chaos: "crash-after-writes=0.5,resources=statefulsets+persistentvolumeclaims,faults=12",
     lock: "rabbitmq-cluster-operator-leader-election",
     run: async (given) => {
       const { cluster, settle } = given;
