@@ -105,7 +105,7 @@ export const BUGS: readonly Bug[] = [
     issue: "https://github.com/rabbitmq/cluster-operator/issues/653",
     unfixed: rabbitmq("v1.5.0", "metrics-addr"),
     fixed: rabbitmq("v1.14.0", "metrics-bind-address"),
-    chaos: "stale-lists=0.5,watch-delay=0:5s,resources=rabbitmqclusters",
+    chaos: "stale-lists=0.9,watch-delay=0:8s,resources=rabbitmqclusters",
     lock: "rabbitmq-cluster-operator-leader-election",
     run: async (given) => {
       const { cluster } = given;
@@ -117,7 +117,7 @@ export const BUGS: readonly Bug[] = [
       );
       await delay(2000);
       const { uid } = (await cluster.get(RABBIT_SET)).metadata;
-      for (let times = 1; times <= 4; times++) {
+      for (let times = 1; times <= 8; times++) {
         await given.restart();
         await cluster.until("the operator runs", async () =>
           /Reconcil|reconcil/.test(given.process.log),
@@ -169,7 +169,7 @@ export const BUGS: readonly Bug[] = [
         { file: "main.go", from: 'import (\n\t"context"\n', to: "import (\n" },
       ],
     }),
-    chaos: "stale-lists=0.7,watch-delay=0:5s,resources=zookeeperclusters",
+    chaos: "stale-lists=0.9,watch-delay=0:5s,resources=zookeeperclusters",
     lock: "zookeeper-operator-lock",
     run: async ({ cluster, process, restart }) => {
       const zoo = {
