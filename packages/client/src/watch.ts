@@ -17,17 +17,16 @@ import {
   type ResponseHeader,
   WatchCreateRequest,
   WatchCreateRequest_FilterType,
-  type WatchRequest,
   type WatchResponse,
   WatchService,
 } from "@quorate/proto";
 import { WAIT_SHAPE, type WaitOptions } from "./call-options.ts";
-import { type Caller, pause } from "./caller.ts";
+import { pause } from "./caller.ts";
 import { type Change, changesOf } from "./changes.ts";
 import { ClientError, deadlineError } from "./errors.ts";
 import { type Bytes, keyRange, RANGE_SHAPE, type RangeOptions } from "./requests.ts";
 import { isStaleToken, mayResume, REOPEN } from "./resume.ts";
-import type { ClientStream } from "./stream.ts";
+import type { WatchPlace, WatchStreams } from "./watch-streams.ts";
 
 /**
  * What a watch takes. When the signal is aborted the loop ends. `timeoutMs` is the time for a member
@@ -69,18 +68,25 @@ const FILTERS: Readonly<Record<Change["kind"], number>> = {
 
 /** The changes of a range, also over a change of the member: iterate over it, or over changes(). */
 export class Watch implements AsyncIterable<WatchResponse>, AsyncDisposable {
-  readonly #caller: Caller;
+  readonly #streams: WatchStreams;
   readonly #request: WatchCreateRequest;
   readonly #onBreak: (error: ClientError) => void;
   readonly #onCreated: ((header: ResponseHeader) => void) | undefined;
   readonly #signal: AbortSignal | undefined;
   readonly #timeoutMs: number | undefined;
-  readonly #stop = new AbortController();
+  #isCancelled = false;
+  /** Ends a pause after a break. */
+  #pausing: AbortController | undefined;
   /** Cancels the timer of a confirmation. */
   #confirmed: () => void = () => {};
   #next: number;
-  #stream: ClientStream<WatchRequest, WatchResponse> | undefined;
+  #place: WatchPlace | undefined;
+  /** It has a stream of its own, as its program fell behind. */
+  #isAlone = false;
+  /** The present creation is the first one, or follows a break. */
+  #isNews = true;
   #isCreated = false;
+  /** No progress was reported since it was requested. */
   #wantsProgress = false;
   /** Whether the time of a confirmation runs. */
   #isWaiting = false;
@@ -88,9 +94,9 @@ export class Watch implements AsyncIterable<WatchResponse>, AsyncDisposable {
   #isLate = false;
 
   /** Made by Client.watch(). Throws TypeError for a wrong key or option. */
-  constructor(caller: Caller, key: Bytes, options: WatchOptions) {
+  constructor(streams: WatchStreams, key: Bytes, options: WatchOptions) {
     checkOptions("watch", options, WATCH_SHAPE);
-    this.#caller = caller;
+    this.#streams = streams;
     this.#signal = options.signal;
     this.#timeoutMs = options.timeoutMs;
     this.#next = options.revision ?? 0;
@@ -106,14 +112,15 @@ export class Watch implements AsyncIterable<WatchResponse>, AsyncDisposable {
 
   /** Requests the server's revision, reported once the watch has yielded all changes up to it. */
   requestProgress(): void {
-    if (!this.#isCreated) this.#wantsProgress = true;
-    else this.#stream?.send({ requestUnion: { case: "progressRequest", value: {} } });
+    this.#wantsProgress = true;
+    if (this.#isCreated) this.#place?.requestProgress();
   }
 
   /** Ends the watch; the loop over it ends. */
   cancel(): void {
-    this.#stop.abort();
-    this.#stream?.cancel();
+    this.#isCancelled = true;
+    this.#pausing?.abort();
+    this.#place?.cancel();
   }
 
   /** Ends the watch, as cancel(). */
@@ -128,16 +135,15 @@ export class Watch implements AsyncIterable<WatchResponse>, AsyncDisposable {
   async *[Symbol.asyncIterator](): AsyncGenerator<WatchResponse, undefined> {
     const backoff = new Backoff(REOPEN);
     const cancel = (): void => this.cancel();
-    let renewToken = false;
     try {
       if (this.#signal?.aborted) cancel();
       else this.#signal?.addEventListener("abort", cancel);
-      while (!this.#stop.signal.aborted) {
+      while (!this.#isCancelled) {
         try {
           this.#awaitConfirmation();
-          for await (const response of await this.#open(renewToken)) {
-            renewToken = response.canceled && isStaleToken(response.cancelReason);
-            if (renewToken) break;
+          const place = this.#open();
+          for (let response = await place.next(); response; response = await place.next()) {
+            if (response.canceled && isStaleToken(response.cancelReason)) break;
             if (response.canceled) {
               yield response;
               return;
@@ -146,28 +152,41 @@ export class Watch implements AsyncIterable<WatchResponse>, AsyncDisposable {
             this.#advance(response);
             if (!response.created) yield response;
           }
+          this.#isCreated = false;
+          this.#isNews = !place.hasLeft;
+          if (place.hasLeft) {
+            this.#isAlone = true;
+            continue;
+          }
         } catch (error) {
-          if (this.#stop.signal.aborted) break;
+          if (this.#isCancelled) break;
           if (!(error instanceof ClientError) || !mayResume(error)) throw error;
-          renewToken = isStaleToken(error.message);
+          this.#isCreated = false;
+          this.#isNews = true;
           this.#onBreak(error);
         }
-        this.#isCreated = false;
-        await pause(this.#caller.timer, backoff.nextMs(), this.#stop.signal);
+        await this.#pause(backoff.nextMs());
       }
       if (this.#isLate) throw deadlineError({ method: WatchService.methods.Watch.path });
     } finally {
       this.#confirmed();
       this.#signal?.removeEventListener("abort", cancel);
-      this.#stream?.cancel();
+      this.#place?.cancel();
     }
+  }
+
+  async #pause(delayMs: number): Promise<void> {
+    if (this.#isCancelled) return;
+    this.#pausing = new AbortController();
+    await pause(this.#streams.timer, delayMs, this.#pausing.signal);
+    this.#pausing = undefined;
   }
 
   /** Unless a member confirms the watch in time, it ends. */
   #awaitConfirmation(): void {
     if (this.#timeoutMs === undefined || this.#isWaiting) return;
     this.#isWaiting = true;
-    this.#confirmed = this.#caller.timer.after(this.#timeoutMs, () => {
+    this.#confirmed = this.#streams.timer.after(this.#timeoutMs, () => {
       this.#isLate = true;
       this.cancel();
     });
@@ -181,21 +200,10 @@ export class Watch implements AsyncIterable<WatchResponse>, AsyncDisposable {
     return changesOf(this);
   }
 
-  async #open(renewToken: boolean): Promise<ClientStream<WatchRequest, WatchResponse>> {
-    const stream = await this.#caller.stream(WatchService.methods.Watch, undefined, {
-      requireLeader: true,
-      renewToken,
-    });
-    this.#stream = stream;
-    if (this.#stop.signal.aborted) stream.cancel();
-    else
-      stream.send({
-        requestUnion: {
-          case: "createRequest",
-          value: { ...this.#request, startRevision: this.#next },
-        },
-      });
-    return stream;
+  #open(): WatchPlace {
+    const request = { ...this.#request, startRevision: this.#next };
+    this.#place = this.#streams.open(request, this.#isAlone);
+    return this.#place;
   }
 
   #advance({ header, created, events }: WatchResponse): void {
@@ -208,13 +216,15 @@ export class Watch implements AsyncIterable<WatchResponse>, AsyncDisposable {
       this.#isWaiting = false;
       this.#confirmed();
       if (this.#wantsProgress) this.requestProgress();
-      this.#wantsProgress = false;
-      this.#onCreated?.(defined(header, "the header"));
+      if (this.#isNews) this.#onCreated?.(defined(header, "the header"));
       return;
     }
     const last = events.at(-1);
     if (last !== undefined)
       this.#next = KeyValue.decode(defined(Event.decode(last).kv, "the kv")).modRevision + 1;
-    else if (revision >= this.#next) this.#next = revision + 1;
+    else {
+      this.#wantsProgress = false;
+      if (revision >= this.#next) this.#next = revision + 1;
+    }
   }
 }

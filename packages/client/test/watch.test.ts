@@ -16,6 +16,7 @@ import { ClientError } from "../src/errors.ts";
 import { LinkError, type LinkStream } from "../src/link.ts";
 import { ClientStream } from "../src/stream.ts";
 import { Watch, type WatchOptions } from "../src/watch.ts";
+import { WatchStreams } from "../src/watch-streams.ts";
 
 /** The responses of a stream before it breaks, or why it cannot be opened. */
 type Script = readonly WatchResponse[] | ClientError;
@@ -76,7 +77,7 @@ async function run(
       return new ClientStream(WatchService.methods.Watch as never, link, "e0", () => {});
     },
   };
-  const watch = new Watch(caller as unknown as Caller, "k", {
+  const watch = new Watch(new WatchStreams(caller as unknown as Caller), "k", {
     onBreak: ({ message }) => breaks.push(message),
     ...options,
   });
