@@ -115,7 +115,8 @@ import { ClientStream, type StreamMethod } from "./stream.ts";
 import { type CallTrace, type Tracer, unobserved } from "./tracing.ts";
 import { runTransaction, type Transaction, type TransactionOptions } from "./transaction.ts";
 import { Wait } from "./wait.ts";
-import { Watch, type WatchOptions } from "./watch.ts";
+import type { Watch, WatchOptions } from "./watch.ts";
+import { newWatch } from "./watch-run.ts";
 import { WatchStreams } from "./watch-streams.ts";
 
 const { MemberAdd, MemberList, MemberPromote, MemberRemove, MemberUpdate } = ClusterService.methods;
@@ -203,7 +204,7 @@ export class Client implements KvCaller, AsyncDisposable {
 
   /** Watches a key or a range; starts when iterated. */
   watch(key: Bytes, options: WatchOptions = {}): Watch {
-    return new Watch(this.#watches, key, options);
+    return newWatch(this.#watches, key, options);
   }
 
   /** Opens a session: a lease that is kept alive; default 60 seconds. */

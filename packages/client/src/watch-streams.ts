@@ -52,9 +52,9 @@ export class WatchStreams {
   }
 
   /** Creates a watch; what comes of it, the place tells. */
-  open(request: WatchCreateRequest, isAlone: boolean): WatchPlace {
+  open(request: WatchCreateRequest, listener: PlaceListener, isAlone: boolean): WatchPlace {
     const stream = isAlone ? this.#begin(true) : (this.#withRoom() ?? this.#begin(false));
-    return stream.add(request);
+    return stream.add(request, listener);
   }
 
   /** No further watch goes to the stream. @param renewToken its token is not accepted any more */
@@ -78,29 +78,39 @@ export class WatchStreams {
   }
 }
 
+/** Whose place it is. */
+export interface PlaceListener {
+  /** The place has a response, or its end. */
+  arrived(): void;
+}
+
 /** One watch on a stream: a queue of its responses. */
 export class WatchPlace {
-  readonly request: WatchCreateRequest;
   /** As the server names it, once it has confirmed it. */
   id: number;
   readonly #stream: WatchStream;
+  readonly #listener: PlaceListener;
   #queue: WatchResponse[] | undefined;
   #waitingBytes = 0;
   #isOver = false;
   #error: unknown;
   #hasLeft = false;
-  #wake: (() => void) | undefined;
-  #taken: (() => void) | undefined;
+  #drained: (() => void) | undefined;
 
-  constructor(stream: WatchStream, request: WatchCreateRequest, id: number) {
+  constructor(stream: WatchStream, listener: PlaceListener, id: number) {
     this.#stream = stream;
-    this.request = request;
+    this.#listener = listener;
     this.id = id;
   }
 
-  /** No response comes any more. */
+  /** No response comes behind those that wait. */
   get isOver(): boolean {
     return this.#isOver;
+  }
+
+  /** Why it is over, if the stream failed. */
+  get error(): unknown {
+    return this.#error;
   }
 
   /** The watch has to go on alone. */
@@ -112,23 +122,16 @@ export class WatchPlace {
     return this.#waitingBytes;
   }
 
-  /** The next response; undefined at the end. Rejects with ClientError. */
-  async next(): Promise<WatchResponse | undefined> {
-    for (;;) {
-      const response = this.#queue?.shift();
-      if (response !== undefined) {
-        this.#waitingBytes -= sizeOf(response);
-        this.#taken?.();
-        return response;
-      }
+  /** The next response, if there is one. */
+  take(): WatchResponse | undefined {
+    const response = this.#queue?.shift();
+    if (response === undefined) return undefined;
+    this.#waitingBytes -= sizeOf(response);
+    if (this.#queue?.length === 0) {
       this.#queue = undefined;
-      if (this.#error !== undefined) throw this.#error;
-      if (this.#isOver) return undefined;
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve;
-      });
-      this.#wake = undefined;
+      this.#drained?.();
     }
+    return response;
   }
 
   /** Requests a response with the revision up to which the watch has all changes. */
@@ -139,7 +142,8 @@ export class WatchPlace {
   /** Ends the watch: responses that wait are dropped. */
   cancel(): void {
     this.#queue = undefined;
-    this.end();
+    this.#isOver = true;
+    this.#drained?.();
     this.#stream.remove(this);
   }
 
@@ -148,33 +152,38 @@ export class WatchPlace {
     this.#queue ??= [];
     this.#queue.push(response);
     this.#waitingBytes += sizeOf(response);
-    this.#wake?.();
+    this.#listener.arrived();
   }
 
-  /** Nothing comes behind what waits. */
   end(error?: unknown): void {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#error = error;
-    this.#wake?.();
-    this.#taken?.();
+    this.#drained?.();
+    this.#listener.arrived();
   }
 
   /** Ends it here, so that it goes on alone. */
   leave(): void {
+    this.#stream.remove(this);
     this.#hasLeft = true;
     this.end();
-    this.#stream.remove(this);
   }
 
   /** Resolves when no response waits, or at the end. */
   async drained(): Promise<void> {
-    while (this.#queue !== undefined && this.#queue.length > 0 && !this.#isOver)
-      await new Promise<void>((resolve) => {
-        this.#taken = resolve;
-      });
-    this.#taken = undefined;
+    if (this.#queue === undefined || this.#isOver) return;
+    await new Promise<void>((resolve) => {
+      this.#drained = resolve;
+    });
+    this.#drained = undefined;
   }
+}
+
+/** A watch whose creation was not sent yet. */
+interface Unsent {
+  readonly place: WatchPlace;
+  readonly request: WatchCreateRequest;
 }
 
 /** One stream, with the watches that are on it. */
@@ -187,7 +196,7 @@ class WatchStream {
   #nextId = FIRST_ID;
   /** Whether watches get the ids that they are created under; undefined until one has. */
   #takesIds: boolean | undefined;
-  readonly #unsent: WatchPlace[] = [];
+  readonly #unsent: Unsent[] = [];
   /** Those whose creation is not confirmed, in order: a refusal has no id. */
   readonly #creating: WatchPlace[] = [];
   readonly #confirmed = new Map<number, WatchPlace>();
@@ -206,16 +215,16 @@ class WatchStream {
     return this.#unsent.length + this.#creating.length + this.#confirmed.size;
   }
 
-  add(request: WatchCreateRequest): WatchPlace {
-    const place = new WatchPlace(this, request, this.#nextId++);
-    this.#unsent.push(place);
+  add(request: WatchCreateRequest, listener: PlaceListener): WatchPlace {
+    const place = new WatchPlace(this, listener, this.#nextId++);
+    this.#unsent.push({ place, request });
     this.#create();
     return place;
   }
 
   /** Takes a watch off that has ended. */
   remove(place: WatchPlace): void {
-    const at = this.#unsent.indexOf(place);
+    const at = this.#unsent.findIndex((one) => one.place === place);
     if (at !== -1) this.#unsent.splice(at, 1);
     // One that is being created is cancelled once the server has named it.
     if (this.#confirmed.get(place.id) === place) this.#drop(place);
@@ -250,10 +259,10 @@ class WatchStream {
   #create(): void {
     if (this.#stream === undefined) return;
     while (this.#takesIds === true || this.#creating.length === 0) {
-      const place = this.#unsent.shift();
-      if (place === undefined) return;
-      this.#creating.push(place);
-      const value = { ...place.request, watchId: place.id };
+      const next = this.#unsent.shift();
+      if (next === undefined) return;
+      this.#creating.push(next.place);
+      const value = { ...next.request, watchId: next.place.id };
       this.#stream.send({ requestUnion: { case: "createRequest", value } });
     }
   }
@@ -267,10 +276,11 @@ class WatchStream {
       return undefined;
     }
     const place = this.#confirmed.get(id);
-    place?.push(response);
-    if (!response.canceled || place === undefined) return place;
+    if (place === undefined) return undefined;
     // The server keeps a watch whose history it has compacted until it is cancelled.
-    this.#drop(place);
+    if (response.canceled) this.#drop(place);
+    place.push(response);
+    if (!response.canceled) return place;
     place.end();
     this.#endIfEmpty();
     return undefined;
@@ -339,7 +349,8 @@ class WatchStream {
     this.#forgetRetry();
     this.#owner.leave(this, error instanceof ClientError && isStaleToken(error.message));
     this.#stream?.cancel();
-    const places = [...this.#unsent, ...this.#creating, ...this.#confirmed.values()];
+    const unsent = this.#unsent.map(({ place }) => place);
+    const places = [...this.#confirmed.values(), ...this.#creating, ...unsent];
     this.#unsent.length = 0;
     this.#creating.length = 0;
     this.#confirmed.clear();
