@@ -15,6 +15,7 @@ export {
   type Flags,
   FlagValues,
   parseBigInt64,
+  parseBool,
   readFlags,
   toSafeNumber,
 } from "./src/flags.ts";

@@ -111,12 +111,22 @@ function writtenSchemaOf({ CORE_SCHEMA, Type }: Library): Schema {
   return CORE_SCHEMA.extend({ implicit: [other] });
 }
 
-/** A JSON value as YAML, for readers of YAML 1.1 and 1.2. Loads its library at the first call. */
+/**
+ * A JSON value as YAML, for readers of YAML 1.1 and 1.2: keys sorted and lists not indented, as
+ * Kubernetes writes it. Loads its library at the first call.
+ */
 export async function writeYaml(value: unknown): Promise<string> {
   const library = await import("js-yaml");
   writtenSchema ??= writtenSchemaOf(library);
-  const options = { schema: writtenSchema, noRefs: true, lineWidth: -1, skipInvalid: true };
-  return library.dump(value, options);
+  return library.dump(value, {
+    schema: writtenSchema,
+    noRefs: true,
+    lineWidth: -1,
+    skipInvalid: true,
+    sortKeys: true,
+    noArrayIndent: true,
+    quotingType: '"',
+  });
 }
 
 /**
