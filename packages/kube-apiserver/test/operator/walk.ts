@@ -51,6 +51,8 @@ const [dir = "", length = "whole", killSeed] = process.argv.slice(2);
 /** When the operator is killed in each step; undefined where it lives. */
 const killing = killSeed === undefined ? undefined : new SeededRandom(BigInt(killSeed));
 const KILL_WITHIN_MS = 8000;
+/** Steps are of very different length: half of the moments are within the first 0.5 s. */
+const killAfterMs = (random: SeededRandom): number => KILL_WITHIN_MS ** random.unit();
 const startedAt = performance.now();
 const seconds = (sinceMs: number): string => ((performance.now() - sinceMs) / 1000).toFixed(1);
 const say = (text: string): void => console.log(`${seconds(startedAt)} s: ${text}`);
@@ -61,6 +63,8 @@ interface Row {
   readonly fromUs: number;
   readonly untilUs: number;
   readonly history: string;
+  /** When the operator was killed; undefined where it lived. */
+  readonly killedMs: number | undefined;
 }
 const rows: Row[] = [];
 
@@ -257,13 +261,18 @@ class Load {
   async step(what: string, task: () => Promise<unknown>): Promise<void> {
     await delay(1000);
     const fromUs = this.recorder.now();
-    const killMs = killing?.below(KILL_WITHIN_MS);
-    const timer = setTimeout(() => killMs !== undefined && kubelet.kill("operator"), killMs);
+    const killMs = killing && killAfterMs(killing);
+    let killedMs: number | undefined;
+    const kill = (): void => {
+      kubelet.kill("operator");
+      killedMs = killMs;
+    };
+    const timer = killMs === undefined ? undefined : setTimeout(kill, killMs);
     await task();
     clearTimeout(timer);
     await delay(500);
     const untilUs = this.recorder.now();
-    rows.push({ what, fromUs, untilUs, history: this.path });
+    rows.push({ what, fromUs, untilUs, history: this.path, killedMs });
     say(`${what}: ${((untilUs - fromUs) / 1e6).toFixed(1)} s`);
   }
 
@@ -649,10 +658,18 @@ if (length === "short") {
   say("users are enforced");
 }
 
-console.log("\n| step | duration | longest write gap |\n|---|---|---|");
+const heads = ["step", "takes", "longest write gap", ...(killing ? ["operator killed after"] : [])];
+console.log(`\n| ${heads.join(" | ")} |\n|${"---|".repeat(heads.length)}`);
 for (const row of rows) {
-  const took = ((row.untilUs - row.fromUs) / 1e6).toFixed(1);
-  console.log(`| ${row.what} | ${took} s | ${longestGapMs(row).toFixed(0)} ms |`);
+  const took = `${((row.untilUs - row.fromUs) / 1e6).toFixed(1)} s`;
+  const killed = row.killedMs === undefined ? "" : `${(row.killedMs / 1000).toFixed(2)} s`;
+  const cells = [
+    row.what,
+    took,
+    `${longestGapMs(row).toFixed(0)} ms`,
+    ...(killing ? [killed] : []),
+  ];
+  console.log(`| ${cells.join(" | ")} |`);
 }
 await kubelet.close();
 await api.stop();
