@@ -321,13 +321,10 @@ const LISTED: readonly Listed[] = [
         readRevocations(latin1(text), new Pauses(nodeClock.turns)),
     BODY_BYTES,
   ),
-  listed(
-    "proxy/node/host-port",
-    "host and port",
-    ({ splitHostPort }) =>
-      (text) =>
-        splitHostPort(text),
-  ),
+  listed("host/src/host-port", "host and port", ({ splitHostPort, hostOfAddress }) => (text) => [
+    splitHostPort(text),
+    hostOfAddress(text),
+  ]),
   listed(
     "client/src/endpoint",
     "endpoint of a client",

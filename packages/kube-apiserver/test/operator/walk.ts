@@ -50,9 +50,8 @@ const MERGE = "application/merge-patch+json";
 const [dir = "", length = "whole", killSeed] = process.argv.slice(2);
 /** When the operator is killed in each step; undefined where it lives. */
 const killing = killSeed === undefined ? undefined : new SeededRandom(BigInt(killSeed));
-const KILL_WITHIN_MS = 8000;
-/** Steps are of very different length: half of the moments are within the first 0.5 s. */
-const killAfterMs = (random: SeededRandom): number => KILL_WITHIN_MS ** random.unit();
+/** From 0.1 to 8 s, half of them within 0.9 s: steps are of very different length. */
+const killAfterMs = (random: SeededRandom): number => 100 * 80 ** random.unit();
 const startedAt = performance.now();
 const seconds = (sinceMs: number): string => ((performance.now() - sinceMs) / 1000).toFixed(1);
 const say = (text: string): void => console.log(`${seconds(startedAt)} s: ${text}`);

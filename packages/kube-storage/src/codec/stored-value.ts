@@ -14,7 +14,7 @@ import { decodeJsonObject } from "./json-codec.ts";
 import { fitsDepth, MAX_JSON_DEPTH } from "./limits.ts";
 import { writeYaml } from "./yaml.ts";
 
-const ENCRYPTED = /^k8s:enc:(?:(\w+):v1:([^:]+):|kms:(v[12]):([^:]+):)?/s;
+const ENCRYPTED = /^k8s:enc:(?:kms:(v[12]):([^:]+):|(\w+):v1:([^:]+):)?/;
 /** Beginnings of values that are looked at; the names of providers and keys are shorter. */
 const HEAD_BYTES = 512;
 
@@ -42,7 +42,7 @@ export async function storedValueText(value: Uint8Array, revision: number): Prom
 function encryption(value: Uint8Array): string | undefined {
   const found = ENCRYPTED.exec(toLatin1(value.subarray(0, HEAD_BYTES)));
   if (found === null) return undefined;
-  const [, cipher, key, version, plugin] = found;
+  const [, version, plugin, cipher, key] = found;
   const size = `${value.length} bytes`;
   if (cipher !== undefined)
     return `encrypted by ${cipher} with the key ${JSON.stringify(key)}, ${size}`;
