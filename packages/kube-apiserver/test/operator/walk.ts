@@ -598,6 +598,11 @@ if (length === "short") {
     await third.goneBack(bumpRevision);
     const restored = await settled(3);
     assert.notEqual(restored.clusterID, first.clusterID);
+    await wait("recording in another directory", async () => {
+      const { body } = await call(`${GROUP}/quoratebackups/always`);
+      const { directory } = body.status as { directory?: string };
+      return directory === "always-2" && (await isReady("quoratebackups", "always", "Recording")());
+    });
   });
   await third.end();
 

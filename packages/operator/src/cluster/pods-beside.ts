@@ -120,10 +120,25 @@ const fillArgs = (path: string, name: string, peer: string, token: string): stri
   `--initial-cluster-token=${token}`,
 ];
 
+/** Where a backup is, in its claim and in an object store. */
+export function placeOf({ spec, status }: QuorateBackup): {
+  readonly path: string;
+  readonly mirror: MirrorSpec | undefined;
+} {
+  const { path, continuous } = spec!;
+  // One of before the path was changed does not count.
+  const ending = status?.directory?.startsWith(path) ? status.directory.slice(path.length) : "";
+  const mirror = continuous?.mirror;
+  return {
+    path: path + ending,
+    mirror: mirror && { ...mirror, url: mirror.url.replace(/\/$/, "") + ending },
+  };
+}
+
 /** The pod that tests whether a backup can be restored; of one with a mirror, the mirror's. */
 export function restoreTestPod(cluster: QuorateCluster, backup: QuorateBackup): KubeObject {
-  const { claim, path, continuous } = backup.spec!;
-  const mirror = continuous?.mirror;
+  const { claim } = backup.spec!;
+  const { path, mirror } = placeOf(backup);
   const { name, uid = "" } = backup.metadata;
   return podBeside(cluster, "restore-test", `${name}-test`, {
     command: ["/bin/sh", "-euc", TEST, "test"],
@@ -262,6 +277,7 @@ export function podBeside(
           env,
           securityContext: container.securityContext,
           terminationMessagePath: LAST_WORDS,
+          terminationMessagePolicy: "FallbackToLogsOnError",
           ...(ready && { readinessProbe: { exec: { command: ready }, periodSeconds: 2 } }),
           volumeMounts: mounts.map(({ name: volume, mountPath, volume: { secret } }) => ({
             name: volume,
