@@ -92,7 +92,9 @@ export function shownDefault({ kind, defaultText }: Flag): string | undefined {
       : defaultText;
 }
 
-function kindText({ kind, bareText }: Flag): string {
+/** The kind of a flag's value as help shows it behind the name. */
+export function shownKind({ kind, bareText }: Flag): string {
+  if (kind === "bool") return "";
   return bareText === undefined ? ` ${kind}` : `[=${kind}]`;
 }
 
@@ -102,7 +104,7 @@ export function flagLines(flags: ReadonlyMap<string, Flag>): string[] {
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([name, flag]) => {
       const letter = flag.shorthand === undefined ? "    " : `-${flag.shorthand}, `;
-      const kind = flag.kind === "bool" ? "" : kindText(flag);
+      const kind = shownKind(flag);
       const shown = shownDefault(flag);
       return {
         left: `  ${letter}--${name}${kind}`,

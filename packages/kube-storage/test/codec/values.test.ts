@@ -58,7 +58,14 @@ describe("quantities", () => {
 });
 
 it("quantities are numbers", () => {
-  const cases = { "8Gi": 2 ** 33, "1.5Ki": 1536, "1500m": 1.5, "-2k": -2000, "1e3": 1000, ".5": 0.5 };
+  const cases = {
+    "8Gi": 2 ** 33,
+    "1.5Ki": 1536,
+    "1500m": 1.5,
+    "-2k": -2000,
+    "1e3": 1000,
+    ".5": 0.5,
+  };
   for (const [text, number] of Object.entries(cases)) assert.equal(quantityNumber(text), number);
   assert.throws(() => quantityNumber("much"), SyntaxError);
 });
