@@ -34,6 +34,13 @@ export function viewsOf(value) {
   return views;
 }
 
+/** The best text of a record's value, for differences; empty where there is no record. */
+export async function textOf(record) {
+  if (record === undefined) return "";
+  const [[, text]] = viewsOf(record.value);
+  return text;
+}
+
 async function kubernetes(value) {
   const { yaml } = await own("decode", { value: btoa(value) });
   return visible(yaml ?? "# too long to be decoded here");

@@ -41,8 +41,13 @@ const HOSTILE: readonly string[] = [
 
 const base64 = (text: string): string => toBase64(fromUtf8(text));
 
-async function post(url: string, path: string, body: object): Promise<Record<string, unknown>> {
-  const response = await fetch(url + path, { method: "POST", body: JSON.stringify(body) });
+async function post(
+  url: string,
+  path: string,
+  body: object,
+  headers: Record<string, string> = {},
+): Promise<Record<string, unknown>> {
+  const response = await fetch(url + path, { method: "POST", headers, body: JSON.stringify(body) });
   const text = await response.text();
   assert.equal(response.status, 200, text);
   return JSON.parse(text);
@@ -270,6 +275,23 @@ async function seen(t: TestContext, browser: Browser, cluster: TestCluster): Pro
         `document.querySelector(".history pre").innerText.includes('-   "replicas": 2')`,
       ),
     );
+    assert.deepEqual(page.errors, []);
+  });
+
+  await step("a prefix has a difference between two revisions", async () => {
+    await putAsRoot("config/new.json", "{}");
+    await go(page, "keys?prefix=config/&since=2", "app.json");
+    await page.until(`document.querySelector("[role=tree]").innerText.includes("2 added")`);
+    const { header } = await post(url, "/v3/maintenance/status", {}, asRoot);
+    const { revision } = header as { revision: string };
+    await putAsRoot("config/app.json", '{"replicas":4}');
+    await type(page, "Difference from revision", revision);
+    await click(page, button("Show"));
+    await page.until(
+      `document.querySelector("[role=tree]").innerText.includes("0 added, 1 changed, 0 removed")`,
+    );
+    await click(page, item("app.json"));
+    await page.until(`document.querySelector("pre")?.innerText.includes('+   "replicas": 4')`);
     assert.deepEqual(page.errors, []);
   });
 

@@ -8,7 +8,7 @@ export function splitHostPort(
   if (shape === null) return undefined;
   const port = Number(shape[3]);
   if (port > 65_535) return undefined;
-  return { host: shape[1] ?? shape[2], port };
+  return { host: shape[1] ?? shape[2] ?? "", port };
 }
 
 /** "host:port" with brackets around an IPv6 address. */
