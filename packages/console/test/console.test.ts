@@ -1,12 +1,13 @@
 /**
  * The console in a headless Chromium, over three members with users: each view at two widths, with
- * many keys, hostile names, and a member down. An error in the page's console, such as a violation
+ * many keys, hostile names, and a member down; and over TLS, behind front-end threads. An error in the page's console, such as a violation
  * of its policy, fails the test. QUORATE_CONSOLE_KEYS sets the count of keys, QUORATE_WRITE_DOCS=1
  * writes the pictures of docs/operate/console.md.
  * @slow
  */
 import assert from "node:assert/strict";
-import { writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { fromUtf8, toBase64 } from "@quorate/proto";
@@ -19,7 +20,8 @@ import {
   PASSWORD,
 } from "../../../test/support/auth.ts";
 import { Browser, type Page, skipWithoutBrowser, WINDOWS } from "../../../test/support/browser.ts";
-import { type TestCluster, withCluster } from "../../../test/support/cluster.ts";
+import { makeCertificate } from "../../../test/support/certs.ts";
+import { type OwnTls, type TestCluster, withCluster } from "../../../test/support/cluster.ts";
 
 const KEYS = Number(process.env["QUORATE_CONSOLE_KEYS"] ?? 20_000);
 const WRITES_DOCS = process.env["QUORATE_WRITE_DOCS"] === "1";
@@ -140,6 +142,60 @@ test("the console in a browser", { skip: skipWithoutBrowser }, async (t) => {
   t.after(() => browser.close());
   const flags = ["--console", ...CHEAP_LOGINS];
   await withCluster({ size: 3, flags }, (cluster) => seen(t, browser, cluster));
+});
+
+test("the console over TLS, behind front-end threads", {
+  skip: skipWithoutBrowser,
+}, async (t) => {
+  const browser = new Browser();
+  t.after(() => browser.close());
+  const dir = mkdtempSync(join(tmpdir(), "quorate-console-"));
+  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  const certificate = makeCertificate({ name: "member", ipAddresses: ["127.0.0.1"] });
+  const [cert, key] = [join(dir, "cert.pem"), join(dir, "key.pem")];
+  writeFileSync(cert, certificate.certPem);
+  writeFileSync(key, certificate.keyPem);
+  const tls: OwnTls = {
+    identity: { ca: certificate.certPem },
+    flagsOf: () => [
+      ...[`--cert-file=${cert}`, `--key-file=${key}`],
+      ...[`--peer-cert-file=${cert}`, `--peer-key-file=${key}`],
+    ],
+  };
+  const flags = ["--console", "--frontend-threads=2"];
+  await withCluster({ size: 1, tls, flags }, async ({ members: [member] }) => {
+    const page = await browser.open("about:blank?");
+    await page.send("Security.setIgnoreCertificateErrors", { ignore: true });
+    await page.send("Page.navigate", { url: `${member.clientUrl}/console/` });
+    await page.watchErrors();
+    await page.until(`document.querySelectorAll("[data-view=members] tbody tr").length === 1`);
+    assert.equal(
+      await page.evaluate(`performance.getEntriesByType("navigation")[0].nextHopProtocol`),
+      "h2",
+    );
+    await go(page, "watch?prefix=live/", "From revision");
+    await click(page, button("Watch"));
+    await page.until(`document.querySelector("[role=status]").innerText.startsWith("watching")`);
+    const body = { key: base64("live/one"), value: base64("hello") };
+    await page.evaluate(
+      `fetch("/v3/kv/put", { method: "POST", body: ${JSON.stringify(JSON.stringify(body))} }).then(() => 0)`,
+    );
+    await page.until(
+      `document.querySelector("[data-view=watch] tbody")?.innerText.includes("live/one")`,
+    );
+    await go(page, "keys", "live/");
+    await click(page, item("live/"));
+    await page.until(`${item("one")} !== undefined`);
+    await click(page, item("one"));
+    await page.until(`document.querySelector("pre")?.innerText === "hello"`);
+    for (const [view, shows] of [
+      ["rates", "Latency of writes"],
+      ["top", "live/"],
+      ["log", "ready to serve client requests"],
+    ] as const)
+      await go(page, view, shows);
+    assert.deepEqual(page.errors, []);
+  });
 });
 
 async function seen(t: TestContext, browser: Browser, cluster: TestCluster): Promise<void> {

@@ -30,6 +30,7 @@ const FALSE = /^(?:n|N|no|No|NO|false|False|FALSE|off|Off|OFF)$/;
 const INTEGER = /^[-+]?(?:0b[01_]+|0x[\da-fA-F_]+|0o?[0-7_]+|_*\d[\d_]*)$/;
 const FLOAT = /^[-+]?(?:\d[\d_]*(?:\.[\d_]*)?|\._*\d[\d_]*)(?:[eE][-+]?\d+)?$/;
 const NUMERIC_START = /^[-+.\d]/;
+const TIME = /^\d{4}-\d\d?-\d\d?(?:$|[Tt \t])/;
 const NOT_FINITE = /^(?:[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$/;
 
 /** The value of a number; undefined for other texts, and for numbers that are too large. */
@@ -100,13 +101,13 @@ function schemaOf({ FAILSAFE_SCHEMA, Type }: Library): Schema {
 
 let writtenSchema: Schema | undefined;
 
-/** YAML 1.2; texts are quoted where YAML 1.1 has another value for them: yes, 0644, 1_000. */
+/** YAML 1.2; texts are quoted where YAML 1.1 has another value for them: yes, 0644, 2026-01-01. */
 function writtenSchemaOf({ CORE_SCHEMA, Type }: Library): Schema {
   const isOther = (text: string): boolean =>
     TRUE.test(text) ||
     FALSE.test(text) ||
     NOT_FINITE.test(text) ||
-    (NUMERIC_START.test(text) && (INTEGER.test(text) || FLOAT.test(text)));
+    (NUMERIC_START.test(text) && (INTEGER.test(text) || FLOAT.test(text) || TIME.test(text)));
   const other = new Type("tag:yaml.org,2002:other", { kind: "scalar", resolve: isOther });
   return CORE_SCHEMA.extend({ implicit: [other] });
 }
