@@ -17,6 +17,7 @@ const configMap = {
     name: "c",
     namespace: "default",
     uid: "u",
+    creationTimestamp: "2026-01-01T00:00:00Z",
     labels: { b: "1", a: "2" },
     managedFields,
   },
@@ -36,6 +37,7 @@ data:
     two
 kind: ConfigMap
 metadata:
+  creationTimestamp: "2026-01-01T00:00:00Z"
   labels:
     a: "2"
     b: "1"
