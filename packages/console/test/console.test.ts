@@ -400,6 +400,52 @@ async function seen(t: TestContext, browser: Browser, cluster: TestCluster): Pro
     await press("?");
     await page.until(`document.querySelector("dialog").open`);
     await click(page, button("Close"));
+    const theme = () => page.evaluate<string>(`getComputedStyle(document.body).backgroundColor`);
+    const before = await theme();
+    await press("t");
+    assert.notEqual(await theme(), before);
+    await press("t");
+    assert.equal(await theme(), before);
+  });
+
+  await step("a key is made and deleted, and a lease revoked", async () => {
+    const inDialog = `document.querySelector("dialog[open] form")`;
+    await go(page, "keys?prefix=made/", "New key");
+    await click(page, button("New key"));
+    await page.until(`${inDialog} !== null`);
+    await page.evaluate(`(() => {
+      ${inDialog}.elements.key.value = "made/here";
+      ${inDialog}.elements.value.value = "by hand";
+      ${inDialog}.requestSubmit();
+    })()`);
+    await page.until(`${item("here")} !== undefined`);
+    await click(page, item("here"));
+    await page.until(`document.querySelector("pre")?.innerText === "by hand"`);
+    await click(page, button("Delete"));
+    await page.until(`${inDialog} !== null`);
+    await page.evaluate(`${inDialog}.requestSubmit()`);
+    await page.until(`document.querySelector("main").innerText.includes("does not exist")`);
+    await go(page, "leases", "locks/nightly/");
+    await click(page, button("Revoke"));
+    await page.until(`${inDialog} !== null`);
+    await page.evaluate(`${inDialog}.requestSubmit()`);
+    await page.until(
+      `document.querySelector("[data-view=leases]")?.innerText.includes("0 leases")`,
+    );
+    assert.deepEqual(page.errors, []);
+  });
+
+  await step("the log is filtered", async () => {
+    await go(page, "log", "ready to serve client requests");
+    const rows = () => page.evaluate<number>(`document.querySelectorAll(".log tr").length`);
+    const all = await rows();
+    await page.evaluate(`(() => {
+      const input = document.querySelector("[data-view=log] input");
+      input.value = "ready to serve";
+      input.dispatchEvent(new Event("input"));
+    })()`);
+    const some = await rows();
+    assert.ok(some > 0 && some < all, `${some} of ${all}`);
   });
 
   if (WRITES_DOCS) await writePictures(page, putAsRoot);

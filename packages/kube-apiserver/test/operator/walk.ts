@@ -1,10 +1,10 @@
 /**
- * A walk through the life of a cluster that the operator keeps, on an API server of ours, with pods
- * as processes and a load whose history is judged. Runs in namespaces of its own:
+ * A walk through the life of a cluster that the operator keeps, on an API server of ours or on
+ * Kubernetes', with pods as processes and a load whose history is judged. Runs in namespaces of its own:
  *
  *     ./dev soak operator            the whole walk, and the table of what each step cost
  *     ./dev soak operator --kill     the operator is killed in each step, at a moment of a seed
- *     node packages/kube-apiserver/test/operator/walk.ts DIR short|whole [SEED]
+ *     node packages/kube-apiserver/test/operator/walk.ts DIR short|whole ours|kubernetes [SEED]
  *
  * Members, their certificates, the operator and the load are real; only what runs pods is the
  * test's (kubelet.ts). The operator is a pod with no more rights than its manifest gives it.
@@ -15,7 +15,6 @@ import { join, resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { connect } from "@quorate/client";
 import { SeededRandom } from "@quorate/host";
-import { type RunningApiServer, startApiServer } from "@quorate/kube-apiserver/node";
 import { fromLatin1, KeyValue, KVService } from "@quorate/proto";
 import { parseAllDocuments } from "yaml";
 import { judgeFile } from "../../../../test/robustness/judging.ts";
@@ -32,6 +31,7 @@ import {
 import { BRIDGE_ADDRESS, makeBridge } from "../../../../test/support/sandbox.ts";
 import { acrossCut, beforeCut, type Cut } from "./eras.ts";
 import { Kubelet } from "./kubelet.ts";
+import { startKubernetes, startOurs, type WalkApi } from "./kubernetes.ts";
 
 const CLUSTERS = "/apis/quorate.dev/v1alpha1/namespaces/apps/quorateclusters";
 const GROUP = "/apis/quorate.dev/v1alpha1/namespaces/apps";
@@ -47,7 +47,7 @@ const OPERATOR_FLAGS = [
 const STEP_LIMIT_MS = 240_000;
 const MERGE = "application/merge-patch+json";
 
-const [dir = "", length = "whole", killSeed] = process.argv.slice(2);
+const [dir = "", length = "whole", which = "ours", killSeed] = process.argv.slice(2);
 /** When the operator is killed in each step; undefined where it lives. */
 const killing = killSeed === undefined ? undefined : new SeededRandom(BigInt(killSeed));
 /** From 0.1 to 8 s, half of them within 0.9 s: steps are of very different length. */
@@ -69,11 +69,11 @@ const rows: Row[] = [];
 
 makeBridge();
 mkdirSync(dir, { recursive: true });
-const api = await startApiServer({
-  bindAddress: BRIDGE_ADDRESS,
-  hosts: [BRIDGE_ADDRESS],
-  dataDir: join(dir, "api"),
-});
+const ACCOUNT = "system:serviceaccount:quorate-system:quorate-operator";
+const api =
+  which === "kubernetes"
+    ? await startKubernetes(join(dir, "api"), BRIDGE_ADDRESS, ACCOUNT)
+    : await startOurs(join(dir, "api"), BRIDGE_ADDRESS);
 
 async function call(path: string, method = "GET", body?: object, contentType?: string) {
   const sent = { method, ...(body && { body }), ...(contentType && { contentType }) };
@@ -84,7 +84,7 @@ async function call(path: string, method = "GET", body?: object, contentType?: s
 }
 
 /** Creates the objects of the operator's manifest, but for what Kubernetes would make pods of. */
-async function install(server: RunningApiServer): Promise<void> {
+async function install(server: WalkApi): Promise<void> {
   const file = resolve(import.meta.dirname, "../../../../deploy/kubernetes/operator.yaml");
   const plurals: Readonly<Record<string, string>> = {
     Namespace: "/api/v1/namespaces",
@@ -103,9 +103,8 @@ async function install(server: RunningApiServer): Promise<void> {
     if (object.kind === "Deployment") template = object.spec.template;
     await call(plurals[object.kind], "POST", object);
   }
-  // A service account's token, by a certificate of the same user.
-  const account = "system:serviceaccount:quorate-system:quorate-operator";
-  const kubeconfig = await server.kubeconfigFor(account, ["system:serviceaccounts"]);
+  // In place of a service account's token: a certificate, or a token, of the same user.
+  const kubeconfig = await server.kubeconfigFor(ACCOUNT, ["system:serviceaccounts"]);
   await call("/api/v1/namespaces/quorate-system/secrets", "POST", {
     apiVersion: "v1",
     kind: "Secret",
