@@ -321,10 +321,6 @@ const LISTED: readonly Listed[] = [
         readRevocations(latin1(text), new Pauses(nodeClock.turns)),
     BODY_BYTES,
   ),
-  listed("host/src/host-port", "host and port", ({ splitHostPort, hostOfAddress }) => (text) => [
-    splitHostPort(text),
-    hostOfAddress(text),
-  ]),
   listed(
     "client/src/endpoint",
     "endpoint of a client",
