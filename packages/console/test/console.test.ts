@@ -1,8 +1,8 @@
 /**
  * The console in a headless Chromium, over three members with users: each view at two widths, with
- * many keys, hostile names, and a member down; and over TLS, behind front-end threads. An error in the page's console, such as a violation
- * of its policy, fails the test. QUORATE_CONSOLE_KEYS sets the count of keys, QUORATE_WRITE_DOCS=1
- * writes the pictures of docs/operate/console.md.
+ * many keys, hostile names, and a member down; and over TLS, behind front-end threads. An error in
+ * the page's console, such as a violation of its policy, fails the test. QUORATE_CONSOLE_KEYS sets
+ * the count of keys, QUORATE_WRITE_DOCS=1 writes the pictures of docs/operate/console.md.
  * @slow
  */
 import assert from "node:assert/strict";
@@ -158,8 +158,10 @@ test("the console over TLS, behind front-end threads", {
   const tls: OwnTls = {
     identity: { ca: certificate.certPem },
     flagsOf: () => [
-      ...[`--cert-file=${cert}`, `--key-file=${key}`],
-      ...[`--peer-cert-file=${cert}`, `--peer-key-file=${key}`],
+      `--cert-file=${cert}`,
+      `--key-file=${key}`,
+      `--peer-cert-file=${cert}`,
+      `--peer-key-file=${key}`,
     ],
   };
   const flags = ["--console", "--frontend-threads=2"];

@@ -62,8 +62,10 @@ export async function startKubernetes(
   writeFileSync(key, keyPem);
   const flags = [
     ...kubeApiFlags(dir, store.endpoints[0]!, PORT),
-    ...[`--bind-address=${address}`, `--advertise-address=${address}`],
-    ...[`--tls-cert-file=${cert}`, `--tls-private-key-file=${key}`],
+    `--bind-address=${address}`,
+    `--advertise-address=${address}`,
+    `--tls-cert-file=${cert}`,
+    `--tls-private-key-file=${key}`,
     "--disable-admission-plugins=ServiceAccount,StorageObjectInUseProtection",
   ];
   const logFile = join(dir, "kube-apiserver.log");

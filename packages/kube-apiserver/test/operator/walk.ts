@@ -1,6 +1,7 @@
 /**
  * A walk through the life of a cluster that the operator keeps, on an API server of ours or on
- * Kubernetes', with pods as processes and a load whose history is judged. Runs in namespaces of its own:
+ * Kubernetes', with pods as processes and a load whose history is judged. Runs in namespaces of its
+ * own:
  *
  *     ./dev soak operator            the whole walk, and the table of what each step cost
  *     ./dev soak operator --kill     the operator is killed in each step, at a moment of a seed
