@@ -74,6 +74,7 @@ export {
   putVarint,
   RESPONSE_RANGE_TAG,
   RESPONSES_TAG,
+  sharedWriter,
   varintSize,
   WRITER_INITIAL_BYTES,
   WRITER_MAX_KEPT_BYTES,

@@ -139,6 +139,7 @@ test("a record that vanishes under the index is damage", async () => {
   backend.put(Bucket.key, at(2, 0, false), pair("a", 2, 2, 1));
   const mvcc = await Mvcc.open(backend, "/store");
   backend.delete(Bucket.key, at(2, 0, false));
+  await backend.flush();
   assert.throws(
     () => mvcc.recordAt("a", 2),
     (error) => error instanceof StoreDamageError && error.place === "bucket key, revision 2.0",

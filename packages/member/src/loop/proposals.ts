@@ -23,6 +23,7 @@ import {
   type AppliedEntry,
   checkMessage,
   decodeRequest,
+  encodeEntry,
   encodeWithRoles,
   type RequestKind,
   type RequestLimits,
@@ -382,7 +383,7 @@ function payloadOf(
     authRevision: identity?.authRevision ?? 0,
   };
   const roles = identity?.roles;
-  if (roles === undefined) return InternalRaftRequest.encode({ header, [kind]: request });
+  if (roles === undefined) return encodeEntry(header, kind, request);
   return encodeWithRoles(header, roles, InternalRaftRequest.encode({ [kind]: request }));
 }
 

@@ -149,12 +149,8 @@ export class Mvcc {
 
   #begin(leases: LeaseBook, isLong: boolean): WriteTxn {
     assert(this.#open === undefined, "MVCC-6");
-    this.#open = new WriteTxn(
-      this.#state,
-      leases,
-      { isWatched: this.onChange !== undefined, isLong },
-      this.#committed,
-    );
+    const isWatched = this.onChange !== undefined;
+    this.#open = new WriteTxn(this.#state, leases, isWatched, isLong, this.#committed);
     return this.#open;
   }
 

@@ -73,7 +73,7 @@ export class MvccState {
   recordInMemory(main: number, sub: number): Uint8Array | undefined {
     const known = this.#records.get(main, sub);
     if (known !== undefined || main <= this.backend.writtenRevision) return known;
-    return this.backend.pending(Bucket.key, encodeRevision(main, sub, false)) ?? undefined;
+    return this.backend.waitingRecord(main, sub);
   }
 
   /**
@@ -115,15 +115,16 @@ export class MvccState {
   record(main: number, sub: number): Uint8Array {
     const known = this.#records.get(main, sub);
     if (known !== undefined) return known;
+    // One that waits for the disk is found in memory as it is, and its bytes are part of something
+    // larger.
+    if (main > this.backend.writtenRevision) {
+      const waiting = this.backend.waitingRecord(main, sub);
+      if (waiting !== undefined) return waiting;
+    }
     const key = encodeRevision(main, sub, false);
-    const isWritten = main <= this.backend.writtenRevision;
-    const pending = isWritten ? undefined : this.backend.pending(Bucket.key, key);
-    const record =
-      pending === undefined ? this.backend.written(Bucket.key, key) : (pending ?? undefined);
+    const record = this.backend.written(Bucket.key, key);
     if (record === undefined) this.missing(key);
-    // One that waits for the disk is found in memory as it is, and its bytes may be part of
-    // something larger.
-    if (pending === undefined) this.#records.add(main, sub, record);
+    this.#records.add(main, sub, record);
     return record;
   }
 

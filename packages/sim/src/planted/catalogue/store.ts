@@ -11,10 +11,10 @@ export const STORE_BUGS: Readonly<Record<string, CatalogueBug>> = {
   },
   "hash-drift": {
     at: "store/src/mvcc/write-txn.ts#WriteTxn.#delete",
-    find: "this.state.backend.put(Bucket.key, $revision, $record);",
+    find: "$backend.putRecord(main, $sub, true, $record);",
     put: `
       this.state.forgotten = (this.state.forgotten ?? 0) + 1;
-      if (this.state.forgotten % 20 !== 0) this.state.backend.put(Bucket.key, $revision, $record);`,
+      if (this.state.forgotten % 20 !== 0) $backend.putRecord(main, $sub, true, $record);`,
     seed: 16,
   },
   "index-before-its-entry": {
