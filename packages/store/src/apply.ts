@@ -144,8 +144,8 @@ export function applyRequest(
 }
 
 /**
- * Applies the request that requestReader is about to read, one of this kind. Each entry comes through here: a
- * function is made only where users and roles are asked.
+ * Applies the request that requestReader is about to read, one of this kind. Each entry comes
+ * through here: a function is made only where users and roles are asked.
  * @param data the entry's
  */
 function applyKnown(

@@ -5,8 +5,8 @@ import { MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
 import { fromLatin1, KeyValue } from "@quorate/proto";
 import { Backend, Bucket } from "../src/backend/backend.ts";
 import { StoreDamageError } from "../src/backend/errors.ts";
+import { encodeRevision } from "../src/backend/revision.ts";
 import { Mvcc } from "../src/mvcc/index.ts";
-import { encodeRevision } from "../src/mvcc/revision.ts";
 import { FINISHED_COMPACT, SCHEDULED_COMPACT } from "../src/mvcc/state.ts";
 
 type Records = readonly [key: Uint8Array, value: Uint8Array][];

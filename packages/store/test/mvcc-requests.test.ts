@@ -16,9 +16,9 @@ import {
   toLatin1,
 } from "@quorate/proto";
 import { Backend, Bucket } from "../src/backend/backend.ts";
+import { encodeRevision } from "../src/backend/revision.ts";
 import { type LeaseBook, Mvcc, noLeases } from "../src/mvcc/index.ts";
 import { KeyTree } from "../src/mvcc/key-tree.ts";
-import { encodeRevision } from "../src/mvcc/revision.ts";
 import {
   applyCompaction,
   applyDeleteRange,

@@ -8,12 +8,12 @@
  *     #starts   ^           ^ #values              ^
  *
  * A record that is read is a view of its block, which nobody writes again: the block lives as long
- * as views of it. Bound: those of a batch (backend.ts).
+ * as views of it. Bound: that of a batch (backend.ts).
  */
 import type { KeyspaceWrite } from "@quorate/host";
 import { KeyValue, sharedWriter } from "@quorate/proto";
-import { REVISION_BYTES, TOMBSTONE_BYTES, writeRevision } from "../mvcc/revision.ts";
 import { violated } from "./invariants.ts";
+import { REVISION_BYTES, TOMBSTONE_BYTES, writeRevision } from "./revision.ts";
 
 /** A larger record has a block of its own. */
 const BLOCK_BYTES = 64 << 10;
@@ -26,7 +26,7 @@ export class RevisionRecords {
   #block = new Uint8Array(0);
   #used = 0;
   readonly #blocks: Uint8Array[] = [];
-  /** Of each record: its revision, its block, and where its key, its value and what follows begin. */
+  /** Of each record: its revision, its block, and where its key and value begin and it ends. */
   #mains = new Float64Array(0);
   #subs = new Float64Array(0);
   #blockOf = new Int32Array(0);

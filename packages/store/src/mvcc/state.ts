@@ -4,10 +4,10 @@ import { type Backend, Bucket } from "../backend/backend.ts";
 import { STORE_BOUNDS, type StoreBounds } from "../backend/bounds.ts";
 import { StoreDamageError } from "../backend/errors.ts";
 import type { LiveBytes } from "../backend/live-bytes.ts";
+import { decodeRevision, encodeRevision } from "../backend/revision.ts";
 import { STEP_KEYS } from "../backend/steps.ts";
 import type { KeyIndex } from "./key-index.ts";
 import { KeyTree } from "./key-tree.ts";
-import { decodeRevision, encodeRevision } from "./revision.ts";
 
 /** Names in the bucket meta; the values are revisions as in the bucket key. */
 export const SCHEDULED_COMPACT: Uint8Array = fromUtf8("scheduledCompactRev");

@@ -13,11 +13,11 @@ import { fromLatin1, KeyValue, varintSize } from "@quorate/proto";
 import { Bucket, type BulkRecords, prefixed } from "../backend/backend.ts";
 import { violated } from "../backend/invariants.ts";
 import { liveSizeBytes } from "../backend/live-bytes.ts";
+import { encodeRevision, REVISION_BYTES, TOMBSTONE_BYTES } from "../backend/revision.ts";
 import type { Steps } from "../backend/steps.ts";
 import { KeyIndex } from "./key-index.ts";
 import type { KeyTree } from "./key-tree.ts";
 import { type KeyRange, ReadView } from "./read-view.ts";
-import { encodeRevision, REVISION_BYTES, TOMBSTONE_BYTES } from "./revision.ts";
 import type { MvccState } from "./state.ts";
 
 /** One change of a transaction, for watchers. */

@@ -140,9 +140,9 @@ export const STORE_BUGS: Readonly<Record<string, CatalogueBug>> = {
   },
   "alarm-stops-deletions": {
     at: "store/src/apply.ts#admitted",
-    find: "const $request = $type.decode($bytes);",
+    find: "const $request = $type.decodeFrom(requestReader);",
     put: `
-      const $request = $type.decode($bytes);
+      const $request = $type.decodeFrom(requestReader);
       if (alarms.noSpace && $type.typeName === "etcdserverpb.DeleteRangeRequest")
         throw errorOf("NoSpace");`,
     sim: { ...TIGHT_QUOTA, deletes: 6 },
@@ -214,6 +214,13 @@ export const STORE_BUGS: Readonly<Record<string, CatalogueBug>> = {
     find: `$identity.authRevision < $state.revision ? "AuthOldRevision" : undefined`,
     put: "undefined",
     tests: ["packages/store/test/authorize.test.ts"],
+    sim: "no",
+  },
+  "records of an entry of many turns are read from another's block": {
+    at: "store/src/backend/revision-records.ts#RevisionRecords.addAll",
+    find: "firstBlock + $other.#blockOf[i]",
+    put: "$other.#blockOf[i]",
+    tests: ["packages/store/test/revision-records.test.ts"],
     sim: "no",
   },
 };
