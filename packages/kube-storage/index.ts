@@ -85,6 +85,7 @@ export {
 export { EVERYTHING, type Selector } from "./src/meta/selectors.ts";
 export {
   ApiError,
+  aggregateText,
   badRequest,
   conflict,
   expired,
