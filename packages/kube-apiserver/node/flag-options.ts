@@ -2,6 +2,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { FlagValues } from "@quorate/cli";
+import { splitHostPort } from "@quorate/host";
 import { CodedError } from "@quorate/proto";
 import { AUTHORIZATION_MODES, type AuthorizationMode } from "../src/authz/union.ts";
 import { type ChaosSettings, chaosSettingsOf } from "../src/chaos/settings.ts";
@@ -234,8 +235,9 @@ function auditOf(flags: FlagValues): ServeOptions["audit"] {
 function servicesOf(flags: FlagValues): ReadonlyMap<string, string> {
   const services = new Map<string, string>();
   for (const text of flags.strings("webhook-service")) {
-    const [service, address, ...rest] = text.split("=");
-    if (!service?.includes(".") || !address?.includes(":") || rest.length > 0)
+    const [service, address = "", ...rest] = text.split("=");
+    const isPlace = splitHostPort(address) !== undefined && rest.length === 0;
+    if (!service?.includes(".") || !isPlace)
       throw new FlagRefusal(`--webhook-service is ${text}; it must be name.namespace=host:port`);
     services.set(service, address);
   }

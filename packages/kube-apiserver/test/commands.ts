@@ -29,6 +29,10 @@ export const commands: PackageCommands = {
       about: "kube-apiserver's audit log",
       file: "packages/kube-apiserver/test/interop/audit/main.ts",
     },
+    policies: {
+      about: "kube-apiserver's admission policies",
+      file: "packages/kube-apiserver/test/interop/policies/main.ts",
+    },
     policy: {
       about: "kube-apiserver's decisions",
       file: "packages/kube-apiserver/test/interop/policy/main.ts",

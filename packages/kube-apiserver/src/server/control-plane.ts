@@ -23,8 +23,9 @@ import {
   type ServedResources,
   type ValueTransformer,
 } from "@quorate/kube-storage";
+import { policyResources } from "../admission/policy-kinds.ts";
 import type { WebhookCaller } from "../admission/webhook-caller.ts";
-import { webhookResources } from "../admission/webhook-kinds.ts";
+import { ADMISSION_GROUP, webhookResources } from "../admission/webhook-kinds.ts";
 import { applyPatch } from "../apply/apply-patch.ts";
 import { createFieldManager } from "../apply/field-manager.ts";
 import type { FieldManager } from "../apply/patch-types.ts";
@@ -36,7 +37,7 @@ import { Chaos, type ChaosFault } from "../chaos/chaos.ts";
 import type { ChaosSettings } from "../chaos/settings.ts";
 import type { ServicePlace } from "../controllers/kubernetes-service.ts";
 import { PolicyRuntime, type PolicyRuntimeOptions } from "../controllers/runtime.ts";
-import { MatchConditionCompiler } from "../crd/cel/match-conditions.ts";
+import { RequestExpressions } from "../crd/cel/request-expressions.ts";
 import { CustomResources } from "../crd/runtime.ts";
 import type { Compressor } from "../handlers/body-sink.ts";
 import { SharedFrames } from "../handlers/watch-frames.ts";
@@ -134,12 +135,12 @@ export class ControlPlane {
     const { sha256Hex } = deps;
     const forAccess = { clock, logger, random: random.fork("access"), sha256Hex };
     this.access = new Access(options.access, forAccess);
-    const conditions = new MatchConditionCompiler();
+    const expressions = new RequestExpressions();
     this.#policy = new PolicyRuntime(options.policy, {
       clock,
       logger,
       applyPatch,
-      conditions,
+      expressions,
       served: this.resources,
       random: random.fork("policy"),
       authorizer: this.access.authorizer,
@@ -183,7 +184,14 @@ export class ControlPlane {
     const declared = [
       ...builtinSpecs(options.eventTtlSeconds),
       ...this.access.resources(sourceOf),
-      ...webhookResources(sourceOf, conditions),
+      ...webhookResources(sourceOf, expressions),
+      ...policyResources(sourceOf, {
+        expressions,
+        served: this.resources,
+        authorizer: this.access.authorizer,
+        policyNamed: (resource, name) =>
+          this.#policy.client.get({ group: ADMISSION_GROUP, version: "v1", resource }, "", name),
+      }),
     ];
     const specs = options.storesJson ? declared.map(storedAsJson) : declared;
     const served = specs.flatMap((spec) =>
