@@ -73,10 +73,11 @@ class KubeLoad implements Load {
 
   /** Creates an object, renews a lease, lists: revisions only rise. */
   async #turnsOf(): Promise<void> {
-    let revision = 0;
-    const rises = (to: string): void => {
-      assert.ok(Number(to) >= revision, `revision ${to} after ${revision}`);
-      revision = Number(to);
+    // Of the lease, and of lists.
+    const newest = { lease: 0, list: 0 };
+    const rises = (of: keyof typeof newest, to: string): void => {
+      assert.ok(Number(to) >= newest[of], `${of}: revision ${to} after ${newest[of]}`);
+      newest[of] = Number(to);
     };
     const meta = { name: "holder" };
     const lease = { apiVersion: "coordination.k8s.io/v1", kind: "Lease", metadata: meta };
@@ -86,11 +87,11 @@ class KubeLoad implements Load {
       const made = await this.#retried("POST", MAPS, { kind: "ConfigMap", metadata });
       assert.ok(made.code === CREATED || made.code === CONFLICT, String(made.code));
       const { body: held } = await this.#retried("GET", `${LEASES}/${meta.name}`);
-      rises(held.metadata.resourceVersion);
+      rises("lease", held.metadata.resourceVersion);
       const spec = { ...held.spec, renewTime: new Date().toISOString().replace("Z", "000Z") };
       await this.#retried("PUT", `${LEASES}/${meta.name}`, { ...held, spec });
       const { body: list } = await this.#retried("GET", `${MAPS}?limit=${LIST_LIMIT}`);
-      rises(list.metadata.resourceVersion);
+      rises("list", list.metadata.resourceVersion);
       await delay(TURN_MS);
     }
   }
