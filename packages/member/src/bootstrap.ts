@@ -269,7 +269,7 @@ function checkStoreFiles(config: MemberConfig, { disk, clock, logger }: Bootstra
 async function openStore(
   config: MemberConfig,
   deps: BootstrapDeps,
-  followsEtcd = false,
+  followsEtcd = deps.storeOptions?.followsEtcd,
 ): Promise<Store> {
   let nextReport = 1_000_000;
   const store = await Store.open(deps.keyspaces, config.storeDir, {

@@ -134,6 +134,7 @@ export class Operator extends Actor<OperatorDeps> {
         memberID,
         alarm,
       });
+      this.deps.safety.etcd?.askedForEnd();
       const ended = await this.#call(node, `end of alarm ${alarm} of ${memberID}`, Alarm.path, end);
       if (ended.bytes !== undefined) this.counts.alarmsEnded++;
     }

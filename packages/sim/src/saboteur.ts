@@ -166,6 +166,7 @@ export class Saboteur extends Actor<SaboteurDeps> {
       "operator",
       `ends the alarm CORRUPT of ${memberId.toString(16)} through ${asked.name}`,
     );
+    this.deps.safety.etcd?.askedForEnd();
     const { bytes } = await this.deps.network.exchange(asked, Alarm.path, end, CALL_TIMEOUT_MS);
     if (bytes !== undefined) this.counts.alarmsEnded++;
   }

@@ -151,7 +151,9 @@ function drawn<T extends object>(
 }
 
 /** What a judge of leases has to know of a run. */
-export function leaseCheckOptionsOf(options: SimOptions): LeaseCheckOptions {
+export function leaseCheckOptionsOf(
+  options: SimOptions,
+): Omit<LeaseCheckOptions, "leastTtlSeconds"> {
   const { maxRevokesPerSecond } = (boundsOf(options) ?? MEMBER_BOUNDS).lease;
   return { ...options, maxRevokesPerSecond };
 }
