@@ -126,6 +126,8 @@ export class Saboteur extends Actor<SaboteurDeps> {
         continue;
       }
       silent = 0;
+      // Among members of etcd a member that heals itself would do so now, and must not.
+      if (this.options.etcdMembers > 0 && this.#isActive) continue;
       const raised = AlarmResponse.decode(bytes).alarms.map(({ memberID }) => memberID);
       if (
         this.options.selfHeal &&

@@ -220,7 +220,7 @@ export class RealNetwork implements NetworkUnderTest {
     const count = (level: "info" | "warn", msg: string) =>
       logger.find(level, msg).filter(({ fields }) => fields["remote-peer-id"] === idToHex(from.id))
         .length;
-    const opened = count("info", "established a TCP streaming connection with remote peer");
+    const opened = count("info", "established TCP streaming connection with remote peer");
     const lost = count("warn", "lost TCP streaming connection with remote peer");
     return opened - lost === ETCD_STREAMS.length;
   }
