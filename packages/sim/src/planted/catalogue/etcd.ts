@@ -46,6 +46,13 @@ export const ETCD_BUGS: Readonly<Record<string, CatalogueBug>> = {
     sim: JOINS,
     seed: 3,
   },
+  "start-begun-again-forgets-etcd": {
+    at: "member/src/bootstrap.ts#reopen",
+    find: "$followsEtcd === $store.followsEtcd",
+    put: "true",
+    tests: ["packages/member/test/join.test.ts"],
+    sim: "no",
+  },
   "least-time-of-leases-not-kept": {
     at: "store/src/store.ts#Store.open",
     find: "if ($followsEtcd) $lessor.minTtlSeconds = $options.minLeaseTtlSeconds ?? 0;",
