@@ -251,7 +251,7 @@ function otherLeader(source: FaultSource): Fault {
   return {
     text: `${next.name} shall lead after ${role(leader, source)}`,
     durationMs: 0,
-    targets: [`leadership`],
+    targets: ["leadership"],
     breaks: [],
     begin: () => moveLeader(leader, next, running.cluster.identity),
     end: () => {},
@@ -272,8 +272,8 @@ function nobody(source: FaultSource): Fault {
 }
 
 /**
- * Of the first member, which has a small disk, where it is ours. It is started again when there is space, as an
- * operator would.
+ * Of the first member, which has a small disk, where it is ours. It is started again when there is
+ * space, as an operator would.
  */
 function fullDisk(source: FaultSource): Fault {
   const [node] = source.running.nodes;

@@ -30,7 +30,7 @@ import {
   type WatchEvent,
   type WatchStream,
 } from "@quorate/sim";
-import { checkLocks, type HeldLock } from "./locks.ts";
+import { checkLocks, type HeldLock } from "./held-locks.ts";
 import type { Line, OpLine } from "./recorder.ts";
 
 /** What came of it. */

@@ -73,8 +73,9 @@ const usage = `./dev robustness [OPTIONS]
 Runs a cluster of real processes over TLS under faults. Members reach each other only through
 proxies. Faults: links that are cut, lose, stall, delay and throttle; kill -9 of one and of all;
 SIGSTOP; slow and full disks; other leaders, and learners that never come. Meanwhile clients read,
-write, take leases and locks, and watch. After each round all is healed, progress is demanded, and the simulator's judges check the recorded history. Ends with
-1 if a promise was broken, and prints the files that show it. Linux only.`;
+write, take leases and locks, and watch. After each round all is healed, progress is demanded, and
+the simulator's judges check the recorded history. Ends with 1 if a promise was broken, and prints
+the files that show it. Linux only.`;
 
 /** What a run is to do. */
 export interface Options {

@@ -23,7 +23,7 @@
  */
 import { closeSync, openSync, readFileSync, writeSync } from "node:fs";
 import type { LeaseRecord, ModelRequest, Outcome, WatchBatch, WatchStream } from "@quorate/sim";
-import type { HeldLock } from "./locks.ts";
+import type { HeldLock } from "./held-locks.ts";
 
 /** A request that has ended. */
 export interface OpLine {

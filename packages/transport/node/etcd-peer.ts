@@ -9,8 +9,8 @@
  *     POST /raft/snapshot  -->  204         a message and a database file (snapshot-sender.ts)
  *
  * Messages keep their order within a stream alone. Those that are posted come in any order, and
- * after later ones on a stream that was opened meanwhile; an append on a stream of its own overtakes
- * others. Raft takes them in any order.
+ * after later ones on a stream that was opened meanwhile; appends overtake the other stream. Raft
+ * takes them in any order.
  */
 import type { ServerResponse } from "node:http";
 import { raftpb } from "@quorate/proto";
