@@ -151,9 +151,7 @@ function drawn<T extends object>(
 }
 
 /** What a judge of leases has to know of a run. */
-export function leaseCheckOptionsOf(
-  options: SimOptions,
-): Omit<LeaseCheckOptions, "leastTtlSeconds"> {
+export function leaseCheckOptionsOf(options: SimOptions): LeaseCheckOptions {
   const { maxRevokesPerSecond } = (boundsOf(options) ?? MEMBER_BOUNDS).lease;
   return { ...options, maxRevokesPerSecond };
 }

@@ -99,7 +99,7 @@ export class World {
     const story = new Story(() => scheduler.nowMs, explains === false ? 0 : STORY_LINES);
     this.story = story;
     const etcd = options.etcdMembers > 0 ? new EtcdRules(options) : undefined;
-    const leastTtlSeconds = etcd?.leastTtlSeconds ?? 0;
+    const leastTtlSeconds = etcd?.leastTtlSeconds;
     const now = () => scheduler.nowMs;
     this.leaseCheck = new LeaseCheck({ ...leaseCheckOptionsOf(options), leastTtlSeconds }, now);
     this.safety = new Safety(this.leaseCheck, this.corruptionCheck, now, etcd);

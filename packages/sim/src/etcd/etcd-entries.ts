@@ -53,7 +53,7 @@ export class EtcdEntries extends Actor<EtcdEntriesDeps> {
       const bytes = etcdserverpb.Request.encode(etcdserverpb.Request.create({ ID, ...fields }));
       return random.below(2) === 0
         ? bytes
-        : InternalRaftRequest.encode({ header: { ID }, v2: bytes });
+        : InternalRaftRequest.encode({ header: { ID, username: "", authRevision: 0 }, v2: bytes });
     };
     switch (random.below(4)) {
       case 0: {
@@ -68,13 +68,13 @@ export class EtcdEntries extends Actor<EtcdEntriesDeps> {
         return v2({ Method: ["QGET", "SYNC", "DELETE"][random.below(3)], Path: "/1/key" });
       case 2:
         return InternalRaftRequest.encode({
-          header: { ID },
+          header: { ID, username: "", authRevision: 0 },
           downgradeVersionTest: DowngradeVersionTestRequest.encode({ ver: "3.6.0" }),
         });
       default: {
         const lease = (random.uint64() >> 1n) | 1n;
         return InternalRaftRequest.encode({
-          header: { ID },
+          header: { ID, username: "", authRevision: 0 },
           leaseGrant: LeaseGrantRequest.encode({ ID: lease, TTL: 1 }),
         });
       }
