@@ -57,6 +57,11 @@ export const commands: PackageCommands = {
     },
   },
   soak: {
+    "migrate-apiserver": {
+      about: "etcd below a kube-apiserver goes to Quorate and back",
+      file: "packages/kube-apiserver/test/robustness/migrate.ts",
+      isBundled: true,
+    },
     operator: {
       about: "a cluster's life under the operator, with pods as processes",
       file: "packages/kube-apiserver/test/operator/soak.ts",
