@@ -146,11 +146,17 @@ function assigned(pod: KubeObject, { target, metadata: binding }: Binding): Kube
   const { annotations, labels } = binding;
   return {
     ...withMetadata(pod, {
-      annotations: annotations && { ...pod.metadata.annotations, ...annotations },
-      labels: labels && { ...pod.metadata.labels, ...labels },
+      annotations: merged(pod.metadata.annotations, annotations),
+      labels: merged(pod.metadata.labels, labels),
     }),
     spec: { ...spec, nodeName: target?.name },
   };
+}
+
+type Texts = Readonly<Record<string, string>> | undefined;
+
+function merged(present: Texts, more: Texts): Texts {
+  return present === undefined && more === undefined ? undefined : { ...present, ...more };
 }
 
 function scheduled(pod: KubeObject): KubeObject {
