@@ -546,7 +546,8 @@ function watchRaft(
   safety.promotions.watch(name, raft, fail);
   // Where the log may hold little, that bound goes first; and entries of etcd's v2 store, which its
   // newer releases do not start on, go at once, whoever wants what is before them.
-  if (!options.smallBounds && options.etcdMembers === 0) safety.keptLog.watch(name, raft, options.drift, fail);
+  if (!options.smallBounds && options.etcdMembers === 0)
+    safety.keptLog.watch(name, raft, options.drift, fail);
   look(() => safety.acknowledged.started(name, raft));
   process.onEnd(() => {
     raftCheck.forget(name);
