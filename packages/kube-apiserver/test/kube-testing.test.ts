@@ -90,7 +90,7 @@ test("a snapshot is the same in each run", async () => {
   await kube.request(MAPS, map("shown", { a: "1" }));
   const text = `apiVersion: v1
 data:
-  a: '1'
+  a: "1"
 kind: ConfigMap
 metadata:
   name: shown
@@ -106,7 +106,7 @@ test("a wait in vain says what was seen last", async () => {
   const waited = { what: "a is 2", timeoutMs: 50 };
   await assert.rejects(
     kube.until(`${MAPS}/seen`, ({ data }) => data.a === "2", waited),
-    /not within 50 ms: a is 2\. .*configmaps\/seen was last:\n(?:.*\n)* {2}a: '1'\n/,
+    /not within 50 ms: a is 2\. .*configmaps\/seen was last:\n(?:.*\n)* {2}a: "1"\n/,
   );
   await assert.rejects(kube.untilGone(`${MAPS}/seen`, { timeoutMs: 50 }), /it is gone/);
   await kube.reset();

@@ -8,11 +8,13 @@
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import type { Client } from "@quorate/client";
 import { issueCertificate, makeAuthority, type Pair } from "@quorate/host/node";
 import { type KubeObject, writeYaml } from "@quorate/kube-storage";
 import { loadAll } from "js-yaml";
-import type { JsonRequest } from "../node/json-client.ts";
-import { type RunningApiServer, type StartOptions, startApiServer } from "../node/start.ts";
+import type { JsonRequest, JsonResponse } from "../node/json-client.ts";
+import { startApiServer } from "../node/start.ts";
+import type { ChaosFault } from "../src/chaos/chaos.ts";
 import { chaosSettingsOf } from "../src/chaos/settings.ts";
 import { CONTROLLERS } from "../src/controllers/controllers.ts";
 import { type Point, pointOf, returnTo } from "./points.ts";
@@ -23,7 +25,7 @@ export interface KubeOptions {
   /** Faults by seed, as --chaos has them: "seed=7,stale-lists=0.3,agent=my-controller". */
   readonly chaos?: string;
   /** Told of each fault. */
-  readonly onFault?: StartOptions["onFault"];
+  readonly onFault?: (fault: ChaosFault) => void;
   /** Run the controllers of garbage, namespaces and accounts; envtest has none. Default: yes. */
   readonly controllers?: boolean;
 }
@@ -34,6 +36,16 @@ export interface LocalWebhooks {
   /** PEM, for node:https. */
   readonly cert: string;
   readonly key: string;
+}
+
+/** The server of a KubeTest. */
+interface Served {
+  readonly url: string;
+  readonly kubeconfig: string;
+  readonly kubeconfigPath: string;
+  readonly store: Client;
+  request(path: string, request?: JsonRequest): Promise<JsonResponse>;
+  stop(): Promise<void>;
 }
 
 export interface Waited {
@@ -74,12 +86,12 @@ export async function testKube(options: KubeOptions = {}): Promise<KubeTest> {
 }
 
 export class KubeTest implements AsyncDisposable {
-  readonly #api: RunningApiServer;
+  readonly #api: Served;
   readonly #points = new Map<string, Point>();
   #webhookPair: Promise<{ readonly ca: Pair; readonly server: Pair }> | undefined;
 
   /** Use testKube. */
-  constructor(api: RunningApiServer) {
+  constructor(api: Served) {
     this.#api = api;
   }
 

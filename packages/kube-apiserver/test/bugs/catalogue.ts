@@ -66,9 +66,15 @@ async function rabbitOf({ cluster, settle }: Run): Promise<void> {
   });
   await cluster.until("the volume is there", () => cluster.get(RABBIT_CLAIM));
   await cluster.until("the operator is content", async () => {
-    const { status } = (await cluster.get(`${RABBIT}/rabbit`)) ?? {};
-    return status?.conditions?.some(({ type }: Any) => type === "AllReplicasReady");
+    const { conditions = [] } = (await cluster.get(`${RABBIT}/rabbit`))?.status ?? {};
+    return conditions.some(
+      ({ type, status }: Any) => type === "AllReplicasReady" && status === "True",
+    );
   });
+  await delay(3000);
+  // Users edit what operators do not look at.
+  for (let at = 0; at < 8; at++)
+    await cluster.patch(`${RABBIT}/rabbit`, { metadata: { annotations: { edit: `${at}` } } });
   await settle();
   await cluster.patch(`${RABBIT}/rabbit`, { spec: { persistence: { storage: "15Gi" } } });
 }
@@ -137,9 +143,10 @@ export const BUGS: readonly Bug[] = [
       main: "./cmd/manager",
       definition: "deploy/crds/zookeeper.pravega.io_zookeeperclusters_crd.yaml",
       args: [],
-      // Its old place is gone.
+      // Their old places are gone.
       modEdit: [
         "-replace=vbom.ml/util=github.com/fvbommel/util@v0.0.0-20180919145318-efcd4e0f9787",
+        "-replace=bou.ke/monkey=github.com/bouk/monkey@v1.0.1",
       ],
       edits: [
         {
