@@ -165,6 +165,7 @@ const bench: Group = {
     security: program("bench/security.ts", "the cost of users, roles and the audit log"),
     logins: program("bench/logins.ts", "how much logins delay puts"),
     gateway: program("bench/gateway.ts", "the JSON gateways", { isBundled: true }),
+    "in-process": program("bench/in-process.ts", "calls and resets of members without sockets"),
     clients: program("bench/clients.ts", "our client beside npm's etcd3, and their transports"),
     watch: program("bench/watch.ts", "many watchers on one member"),
     http: program("bench/http.ts", "puts and gets over HTTP/1.1"),
