@@ -65,11 +65,11 @@ export function quorateDriver(client: Client, prefix = "unstorage/") {
     async removeItem(key: string): Promise<void> {
       await client.delete(prefix + key);
     },
-    async getKeys(base: string): Promise<string[]> {
+    async getKeys(base = ""): Promise<string[]> {
       const { kvs } = await client.get(prefix + base, { prefix: true, keysOnly: true });
       return kvs.map(({ key }) => toUtf8(key).slice(prefix.length));
     },
-    async clear(base: string): Promise<void> {
+    async clear(base = ""): Promise<void> {
       await client.delete(prefix + base, { prefix: true });
     },
     /** Calls back for each change, in order, until the function that it returns is called. */

@@ -361,6 +361,7 @@ const own: Group = {
                 "packages/*/test/**/*.test.ts",
                 "examples/*/*.test.ts",
                 "test/docs/nodejs.test.ts",
+                "test/docs/runtimes.test.ts",
                 "test/scripts/dev.test.ts",
               ],
               env: { QUORATE_SOAK: "1" },
