@@ -37,9 +37,11 @@ const allowed: Readonly<Record<string, string>> = {
   "kube-storage": "proto host metrics",
   "kube-apiserver": "proto host metrics cli rpc client member server embed kube-storage",
   operator: "proto host metrics cli client backup",
+  // A member beside etcd's, and quoratectl's ways to the cluster.
+  shadow: "proto host metrics cli store transport(t) client member server ctl",
   // Copies examples; it is an npm package of its own.
   create: "",
-  quorate: "host cli server proxy operator kube-apiserver",
+  quorate: "host cli server proxy operator shadow kube-apiserver",
 };
 
 /** What `allowed` says, by package. */

@@ -11,6 +11,7 @@ type Command = (args: string[]) => Promise<void>;
 const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   gateway: async () => (await import("./run-command.ts")).runProxyCommand,
   "grpc-proxy": async () => (await import("./run-command.ts")).runProxyCommand,
+  shadow: async () => (await import("@quorate/shadow/node")).runShadowCommand,
   operator: async () => (await import("@quorate/operator/node")).runOperatorCommand,
   apiserver: async () => (await import("@quorate/kube-apiserver/node")).runApiServerCommand,
 };
