@@ -31,7 +31,7 @@ export interface LoadOptions {
 }
 
 /**
- * Puts, deletions, transactions and leases on keys below "load/", and compactions, until the signal.
+ * Puts, deletions and leases on keys below "load/", and compactions, until the signal.
  * Writes that fail, as while there is no leader, are counted.
  */
 export async function randomLoad(

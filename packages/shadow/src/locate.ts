@@ -100,7 +100,7 @@ class Pages {
   #page: readonly KeyValue[] = [];
   #at = 0;
   #from = "\0";
-  #read = 0;
+  #readKeys = 0;
   #isLast = false;
 
   constructor(reader: KeyReader, revision: number, only: number | undefined) {
@@ -110,7 +110,7 @@ class Pages {
   }
 
   async peek(): Promise<KeyValue | undefined> {
-    if (this.#at >= this.#page.length && !this.#isLast) await this.#fetch();
+    if (this.#at >= this.#page.length && !this.#isLast) await this.#read();
     return this.#page[this.#at];
   }
 
@@ -118,8 +118,8 @@ class Pages {
     this.#at++;
   }
 
-  async #fetch(): Promise<void> {
-    if (this.#read >= MAX_KEYS)
+  async #read(): Promise<void> {
+    if (this.#readKeys >= MAX_KEYS)
       throw new Error(`more than ${MAX_KEYS} keys: not all were compared`);
     this.#page = await this.#reader.page({
       revision: this.#revision,
@@ -128,7 +128,7 @@ class Pages {
       only: this.#only,
     });
     this.#at = 0;
-    this.#read += this.#page.length;
+    this.#readKeys += this.#page.length;
     this.#isLast = this.#page.length < PAGE_KEYS;
     const last = this.#page.at(-1);
     if (last !== undefined) this.#from = `${toLatin1(last.key)}\0`;

@@ -11,7 +11,7 @@ export interface FoundDifference {
   readonly compactRevision: number;
   readonly hash: number;
   readonly otherHash: number;
-  /** Voters whose hash there was the shadow's: the others are with the shadow, or with the voter. */
+  /** Voters whose hash there was the shadow's. */
   readonly equalVoters: number;
   /** The first revision that differs, and its key; undefined while or where they are not known. */
   readonly revision?: number | undefined;

@@ -1,6 +1,6 @@
 /**
- * A shadow beside three members of etcd, under kube-apiserver's load and random load: for as long as
- * --minutes says. Prints what its report says each minute, and ends with code 1 where it is not
+ * A shadow beside three members of etcd, under kube-apiserver's load and random load, for as long
+ * as --minutes says. Prints what its report says each minute, and ends with code 1 where it is not
  * "equal". Needs kube-apiserver and etcd on PATH.
  */
 import { readFileSync } from "node:fs";
