@@ -37,6 +37,8 @@ const NOT_HELD = [
   "rpc/src/http2/",
   "server/src/audit/line-bytes.ts",
   "store/src/auth/intervals.ts",
+  "store/src/backend/revision-records.ts",
+  "store/src/backend/revision.ts",
   "store/src/level-files/",
   "store/src/mvcc/",
   "store/src/requests/check.ts",

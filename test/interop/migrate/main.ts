@@ -1,0 +1,45 @@
+/** `./dev soak migrate`: a cluster of etcd goes to Quorate and back, under load. */
+import { count, positive, readArguments } from "../../../scripts/dev/command-line.ts";
+import { ClientLoad } from "./load.ts";
+import { type MoveOptions, type Release, thereAndBack, timedLines, withMove } from "./move.ts";
+
+const { values } = readArguments(
+  "./dev soak migrate [OPTIONS]: a cluster of etcd goes to Quorate and back, under load",
+  {
+    from: {
+      type: "string",
+      choices: ["3.5", "3.6", "3.7"],
+      default: "3.7",
+      describe: "release of etcd",
+    },
+    rate: { type: "string", default: "1000", requiresArg: true, describe: "writes a second" },
+    writers: { type: "string", default: "40", requiresArg: true, describe: "writes at a time" },
+    rest: {
+      type: "string",
+      default: "10",
+      requiresArg: true,
+      describe: "seconds before, between and after the two moves",
+    },
+    tls: { type: "boolean", default: true, describe: "mutual TLS" },
+    users: { type: "boolean", default: true, describe: "users and passwords" },
+  },
+);
+const options: MoveOptions = {
+  release: values.from as Release,
+  tls: values.tls,
+  users: values.users,
+  rehearsed: false,
+  restSeconds: positive("rest", values.rest),
+  log: timedLines(),
+};
+const amounts = {
+  rate: positive("rate", values.rate),
+  writers: count("writers", values.writers),
+  watches: 4,
+  leases: 10,
+};
+await withMove(options, async (moving, surroundings) => {
+  const load = new ClientLoad({ ...surroundings, ...amounts });
+  await load.start();
+  await thereAndBack(options, moving, surroundings, [load]);
+});
