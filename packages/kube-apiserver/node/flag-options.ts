@@ -5,9 +5,11 @@ import type { FlagValues } from "@quorate/cli";
 import { splitHostPort } from "@quorate/host";
 import { CodedError } from "@quorate/proto";
 import { AUTHORIZATION_MODES, type AuthorizationMode } from "../src/authz/union.ts";
+import { type ChaosSettings, chaosSettingsOf } from "../src/chaos/settings.ts";
 import { CONTROLLERS, type ControllerName } from "../src/controllers/controllers.ts";
 import { firstAddressOf } from "../src/crd/validation/ip.ts";
 import type { EtcdOptions, EtcdOverride, ServeOptions } from "./serve-options.ts";
+import { REFUSED_FLAGS } from "./unused-flags.ts";
 
 /** A flag that is refused; the text is for the operator. */
 export class FlagRefusal extends CodedError<"BadFlag"> {
@@ -36,6 +38,8 @@ const PLUGINS = new Set([
 /** Throws FlagRefusal. */
 export function optionsOf(flags: FlagValues): ServeOptions {
   const bindAddress = flags.string("bind-address");
+  for (const [name, { doc }] of Object.entries(REFUSED_FLAGS))
+    if (flags.isSet(name)) throw new FlagRefusal(`--${name} is ${doc}`);
   return {
     bindAddress,
     port: within(flags, "secure-port", 0, MAX_PORT),
@@ -71,7 +75,17 @@ export function optionsOf(flags: FlagValues): ServeOptions {
     webhookServices: servicesOf(flags),
     shutdownDelayMs: flags.durationMs("shutdown-delay-duration"),
     kubeconfigPath: flags.string("kubeconfig-out"),
+    chaos: chaosOf(flags.string("chaos")),
   };
+}
+
+function chaosOf(text: string): ChaosSettings | undefined {
+  if (text === "") return undefined;
+  try {
+    return chaosSettingsOf(text);
+  } catch (error) {
+    throw new FlagRefusal(`--chaos: ${(error as Error).message}`);
+  }
 }
 
 /** The first address of the first range: "10.0.0.1" of "10.0.0.0/24,fd00::/112". */

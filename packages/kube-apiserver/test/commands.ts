@@ -47,16 +47,29 @@ export const commands: PackageCommands = {
       about: "client-go and controller-runtime",
       file: "packages/kube-apiserver/test/interop/go/main.ts",
     },
+    bugs: {
+      about: "published bugs of operators, found by faults from seeds",
+      file: "packages/kube-apiserver/test/bugs/main.ts",
+    },
     suites: {
       about: "tests of other projects, unchanged, on the API server",
       file: "packages/kube-apiserver/test/interop/go/suites.ts",
     },
   },
   soak: {
+    "migrate-apiserver": {
+      about: "etcd below a kube-apiserver goes to Quorate and back",
+      file: "packages/kube-apiserver/test/robustness/migrate.ts",
+      isBundled: true,
+    },
     operator: {
       about: "a cluster's life under the operator, with pods as processes",
       file: "packages/kube-apiserver/test/operator/soak.ts",
       isBundled: true,
+    },
+    shadow: {
+      about: "a shadow beside members of etcd under kube-apiserver's and random load",
+      file: "packages/kube-apiserver/test/interop/shadow-soak.ts",
     },
   },
   robustness: {

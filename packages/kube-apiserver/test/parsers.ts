@@ -277,6 +277,8 @@ export const LEFT_OUT: Readonly<Record<string, string>> = {
     "an apiVersion that meta/ has checked, for a column",
   "packages/kube-apiserver/src/builtin/plain-kinds.ts": "paths of the source's tables",
   "packages/kube-apiserver/src/builtin/scale.ts": "paths that crd/definition has checked",
+  "packages/kube-apiserver/src/chaos/":
+    "the operator's command line, and the first 64 characters of a User-Agent",
   "packages/kube-apiserver/src/handlers/call.ts":
     "two replacements of single characters; warnings are bounded",
   "packages/kube-apiserver/src/openapi/": "groups and kinds of checked definitions",

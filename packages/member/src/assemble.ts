@@ -477,6 +477,8 @@ export function assemble(inputs: MemberInputs): MemberParts {
       space,
       publication,
       corruption,
+      store,
+      observer: deps.observer,
       warningMs: config.warningApplyDurationMs,
     }),
   });
@@ -594,6 +596,7 @@ export function storeOptionsOf(config: MemberConfig, deps: MemberDeps): StoreOpt
     batchOps: config.backendBatchLimit,
     minLeaseTtlSeconds: minLeaseTtlSecondsOf(config),
     bounds: deps.bounds?.store,
+    followsEtcd: deps.followsEtcd,
   };
 }
 

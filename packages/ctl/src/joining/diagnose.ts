@@ -142,7 +142,7 @@ function differing(view: ClusterView, members: readonly Member[]): string[] {
 }
 
 /** Major and minor of a version such as "3.6.8" as one number that grows with it. */
-function release(version: string): number {
+export function release(version: string): number {
   const [major = 0, minor = 0] = version.split(".").map(Number);
   return major * 1000 + minor;
 }
@@ -154,7 +154,9 @@ function checkJoinVersions(view: ClusterView): Finding[] {
     const common = { severity: "error", check: "version", member: label, run: [] } as const;
     const right = `etcd ${OLDEST} to ${apiVersion}`;
     if (release(version) < release(OLDEST)) {
-      const next = `upgrade etcd first, one minor release after the other, to ${REPAIRED} or later: its log before ${OLDEST} is another one`;
+      const next =
+        `upgrade etcd first, one minor release after the other, to ${REPAIRED} or later: ` +
+        `its log before ${OLDEST} is another one`;
       return [{ ...common, seen: `version ${version}`, right, next }];
     }
     if (release(version) <= release(apiVersion)) return [];

@@ -33,6 +33,9 @@ import { type Fields, isMap } from "../apply/typed-value.ts";
 import type { Auditor } from "../audit/auditor.ts";
 import type { Sha256Hex } from "../authn/request-authenticator.ts";
 import { Access, type AccessOptions } from "../authz/access.ts";
+import { podEndpoints } from "../builtin/pod-endpoints.ts";
+import { Chaos, type ChaosFault } from "../chaos/chaos.ts";
+import type { ChaosSettings } from "../chaos/settings.ts";
 import type { ServicePlace } from "../controllers/kubernetes-service.ts";
 import { PolicyRuntime, type PolicyRuntimeOptions } from "../controllers/runtime.ts";
 import { RequestExpressions } from "../crd/cel/request-expressions.ts";
@@ -70,6 +73,8 @@ export interface ControlPlaneOptions extends ApiServerOptions {
   /** Resources that the program adds (defineResource). */
   readonly resources: readonly TypedResource[];
   readonly access: AccessOptions;
+  /** Faults for tests of controllers; absent: none. */
+  readonly chaos?: ChaosSettings | undefined;
   readonly policy: PolicyRuntimeOptions;
   /** The document of /version. */
   readonly version: Readonly<Record<string, unknown>>;
@@ -89,6 +94,8 @@ export interface ControlPlaneDeps {
   transformerOf(spec: ResourceSpec): ValueTransformer;
   /** Opens WebSockets for watches. */
   readonly openSocket?: SocketOpener;
+  /** Told of each fault of `chaos`. */
+  readonly onFault?: ((fault: ChaosFault) => void) | undefined;
   /** Records requests; undefined for none. */
   readonly auditor?: Auditor | undefined;
   /** More checks of all health endpoints. */
@@ -105,6 +112,7 @@ export class ControlPlane {
   readonly #definitions: CustomResources;
   readonly #policy: PolicyRuntime;
   readonly #logger: Logger;
+  readonly #chaos: Chaos | undefined;
   #isStopping = false;
 
   constructor(options: ControlPlaneOptions, deps: ControlPlaneDeps) {
@@ -141,6 +149,14 @@ export class ControlPlane {
     });
     const openApi = openApiPages(new OpenApiDocuments(this.resources, clock), deps);
     for (const [path, page] of openApi) deps.pages.set(path, page);
+    this.#chaos =
+      options.chaos &&
+      new Chaos(options.chaos, {
+        clock,
+        logger: logger.child("chaos"),
+        rewrite: (resource, namespace, name) => this.storages.rewrite(resource, namespace, name),
+        ...(deps.onFault && { onFault: deps.onFault }),
+      });
     const fieldManagers = new FieldManagers(this.resources, clock);
     this.server = new ApiServer(options, {
       clock,
@@ -158,6 +174,7 @@ export class ControlPlane {
       fieldManagerOf: (resource) => fieldManagers.of(resource),
       minWatchMs: options.minWatchMs,
       frames: new SharedFrames(),
+      chaos: this.#chaos,
       version: options.version,
       healthChecks: this.#healthChecks(deps.healthChecks ?? [], deps.overrides?.length ?? 0),
       pages: deps.pages,
@@ -200,7 +217,11 @@ export class ControlPlane {
       const parts = { ...registry, storage: this.storages.storageFor(spec) };
       this.resources.set(`program ${spec.storagePrefix}`, typedServed(spec, source, parts));
     }
-    const endpoints = [...this.access.endpoints(sourceOf), ...this.#definitions.served];
+    const endpoints = [
+      ...this.access.endpoints(sourceOf),
+      ...podEndpoints(sourceOf, this.#policy.client),
+      ...this.#definitions.served,
+    ];
     this.resources.set("built-in", [...served, ...endpoints]);
   }
 
@@ -237,6 +258,7 @@ export class ControlPlane {
   }
 
   async close(): Promise<void> {
+    this.#chaos?.stop();
     await this.#policy.stop();
     this.access.stop();
     await this.#definitions.stop();
