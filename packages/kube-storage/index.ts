@@ -33,6 +33,7 @@ export { fieldEquals, parseFieldSelector } from "./src/meta/field-selector.ts";
 export { goJson } from "./src/meta/go-text.ts";
 export {
   apiVersionOf,
+  compareVersions,
   type GroupVersion,
   type GroupVersionKind,
   type GroupVersionResource,
@@ -84,6 +85,7 @@ export {
 export { EVERYTHING, type Selector } from "./src/meta/selectors.ts";
 export {
   ApiError,
+  aggregateText,
   badRequest,
   conflict,
   expired,

@@ -5,6 +5,7 @@
 
 import type { RequestContext, ServedResource, ServedResources } from "@quorate/kube-storage";
 import { methodNotSupported, notFound } from "@quorate/kube-storage";
+import { defined } from "@quorate/proto";
 import type { Call } from "./call.ts";
 import { create } from "./create.ts";
 import { deleteCollection, deleteOne } from "./delete.ts";
@@ -61,7 +62,7 @@ export async function serveResource(
   };
   const form = negotiated(call, offerOf(resource));
   const given: ResourceCall = { call, target, resource, ctx, form };
-  const handler = HANDLERS[target.verb];
+  const handler = defined(HANDLERS[target.verb], "the handler");
   if (!WRITE_VERBS.has(target.verb)) return handler(given, deps);
   const forget = deps.writeTimeouts.add(() => call.canceller.abort(requestTimeout()));
   try {
