@@ -127,7 +127,7 @@ export {
   deleteInSteps,
   isSingleDelete,
 } from "./src/requests/delete-range.ts";
-export { checkEntryData } from "./src/requests/entry-request.ts";
+export { checkEntryData, isV2 } from "./src/requests/entry-request.ts";
 export { applyPut } from "./src/requests/put.ts";
 export {
   applyRange,

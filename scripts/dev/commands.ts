@@ -371,6 +371,11 @@ const own: Group = {
           ],
         },
         leases: program("bench/leases.ts", "100,000 leases, renewed and then left to expire"),
+        migrate: program(
+          "test/interop/migrate/main.ts",
+          "a cluster of etcd goes to Quorate and back, under load",
+          { isBundled: true },
+        ),
         stream: {
           about: "a range that is longer than memory",
           options: { mib: { type: "number", default: 1024, describe: "size of the range" } },

@@ -219,6 +219,11 @@ test("users of a mixed cluster: what etcd applies whoever asks is applied by all
       await atEtcd.login("ann");
       for (const client of clients)
         await client.call(Put, { key: fromLatin1("d"), value: fromLatin1("1") });
+      // A token of one is one of the other.
+      for (const [one, other] of [clients, clients.toReversed()]) {
+        const { code, text } = await one!.try(Range, { key: fromLatin1("d") }, other!.token);
+        assert.equal(code, 0, text);
+      }
       await atOurs.call(Range, { key: fromLatin1("d") });
       // Where etcd lets users without the role root, or nobody, have something done, all have it.
       const { header } = await atEtcd.call(Put, { key: fromLatin1("a"), value: fromLatin1("2") });

@@ -98,14 +98,19 @@ export class TestCluster {
    * A member more, on free ports, that is not started and does not belong to the cluster yet: its
    * flags still lack --initial-cluster.
    * @param other the program and the flags, where they are not those of the cluster
+   * @param before a member that has left, whose URLs it gets
    */
-  async prepareMember(name: string, other?: OtherProgram): Promise<TestMember> {
-    const [client, peer] = await freePorts(2);
+  async prepareMember(
+    name: string,
+    other?: OtherProgram,
+    before?: TestMember,
+  ): Promise<TestMember> {
     const scheme = this.identity.ca === undefined ? "http" : "https";
+    const [client, peer] = before === undefined ? await freePorts(2) : [];
     const plan = {
       name,
-      clientUrl: `${scheme}://127.0.0.1:${client}`,
-      peerUrl: `${scheme}://127.0.0.1:${peer}`,
+      clientUrl: before?.clientUrl ?? `${scheme}://127.0.0.1:${client}`,
+      peerUrl: before?.options.peerUrl ?? `${scheme}://127.0.0.1:${peer}`,
     };
     const member = this.#prepare(plan, [], other);
     this.#all.push(member);

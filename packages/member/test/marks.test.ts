@@ -7,7 +7,7 @@ import { test } from "node:test";
 import { silentLogger } from "@quorate/host";
 import { ManualClock, MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
 import { Histogram } from "@quorate/metrics";
-import { EMPTY, raftpb } from "@quorate/proto";
+import { EMPTY, etcdserverpb, fromUtf8, raftpb } from "@quorate/proto";
 import type { Raft } from "@quorate/raft";
 import type { Store, StoreSnapshot } from "@quorate/store";
 import type { SnapshotStream } from "@quorate/transport";
@@ -50,7 +50,16 @@ function setUp(limits: Partial<LogMarkLimits> = {}) {
     const etcdFile = async () => ({ data: new Uint8Array(0), chunks });
     return { position, sizeEstimateBytes: 0, chunks, etcdFile, close };
   };
-  const current = { position, flush: () => flush.promise, snapshot } as unknown as Store;
+  const membership: { clusterVersion?: string } = {};
+  const current = {
+    position,
+    membership,
+    followsEtcd: true,
+    flush: () => flush.promise,
+    snapshot,
+  } as unknown as Store;
+  /** The log in memory; only what is asked of it is here. */
+  const entries: raftpb.Entry[] = [];
   const sent: SnapshotStream[] = [];
   const wal = {
     saveSnapshot: ({ index }: { index: number }) => {
@@ -67,6 +76,7 @@ function setUp(limits: Partial<LogMarkLimits> = {}) {
     get firstIndex() {
       return (compacted.at(-1) ?? 0) + 1;
     },
+    lastIndexOf: (has: (entry: raftpb.Entry) => boolean) => entries.findLast(has)?.index ?? 0,
     compact: (index: number) => compacted.push(index),
     reportSnapshot: (id: bigint, taken: boolean) => reported.push([id, taken]),
   } as unknown as Raft;
@@ -137,6 +147,8 @@ function setUp(limits: Partial<LogMarkLimits> = {}) {
   };
   const notes = {
     position,
+    membership,
+    entries,
     points,
     commits,
     unwritten,
@@ -241,6 +253,46 @@ test("the bytes of entries are noted for one entry in so many bytes", async () =
   for (let index = 47; index < 56; index++) snapshots.log.applied(index, 100);
   await markAt(56, 100);
   assert.deepEqual(compacted, [56]);
+});
+
+const entry = (index: number, data: Uint8Array): raftpb.Entry => ({
+  type: raftpb.EntryType.EntryNormal,
+  term: 3,
+  index,
+  data,
+});
+const v2Entry = (index: number): raftpb.Entry =>
+  entry(
+    index,
+    etcdserverpb.Request.encode(
+      etcdserverpb.Request.create({ ID: 7n, Method: "PUT", Path: "/0/version", Val: "3.5.0" }),
+    ),
+  );
+
+test("entries of etcd's v2 store go at once when the cluster's version says that no more come", async () => {
+  const setup = setUp({ snapshotCount: 1000, catchUpEntries: 1000 });
+  const { snapshots, membership, entries, marks, compacted, markAt, settle } = setup;
+  entries.push(v2Entry(20), entry(21, fromUtf8("x")), v2Entry(40), entry(41, EMPTY));
+  membership.clusterVersion = "3.5.0";
+  snapshots.log.applied(50, 100);
+  await settle();
+  assert.deepEqual(marks, [], "members of 3.5 are there");
+  membership.clusterVersion = "3.6.0";
+  await markAt(56);
+  assert.deepEqual(compacted, [40], "what came after them stays");
+  setup.position.index = 57;
+  snapshots.log.applied(57, 100);
+  await settle();
+  assert.deepEqual(marks, [56]);
+});
+
+test("a log without such entries stays as it is", async () => {
+  const { snapshots, membership, entries, marks, settle } = setUp({ snapshotCount: 1000 });
+  entries.push(entry(20, fromUtf8("x")));
+  membership.clusterVersion = "3.7.0";
+  snapshots.log.applied(56, 100);
+  await settle();
+  assert.deepEqual(marks, []);
 });
 
 const TO_PEER = raftpb.Message.create({

@@ -345,6 +345,12 @@ export class Raft {
       : log.slice(first, log.applied);
   }
 
+  /** The index of the last entry in memory that has a property, applied or not; 0: none has it. */
+  lastIndexOf(has: (entry: raftpb.Entry) => boolean): number {
+    const { log } = this.#machine.replica;
+    return log.slice(log.firstIndex, log.lastIndex).findLast(has)?.index ?? 0;
+  }
+
   /** The term of an entry in memory, or of the snapshot mark; undefined for any other index. */
   termOf(index: number): number | undefined {
     return this.#machine.replica.log.term(index);

@@ -75,9 +75,8 @@ export class MovingCluster {
   async problems(): Promise<string[]> {
     const { members, seen } = await this.look();
     const problems: string[] = [];
-    for (const { ID, name, isLearner, clientURLs } of members) {
-      const isSilent = name !== "" && !seen.some(({ member }) => member.ID === ID);
-      if (isSilent) problems.push(`${name} does not respond at ${clientURLs.join(", ")}`);
+    problems.push(...silentOf(members, seen).map(describeSilent));
+    for (const { ID, name, isLearner } of members) {
       if (name === "" && !isLearner) problems.push(`the voter ${idToHex(ID)} was never started`);
     }
     for (const { member, status } of seen) {
@@ -100,7 +99,17 @@ export class MovingCluster {
    */
   async compareHashes(): Promise<{ readonly revision: number; readonly members: number }> {
     for (let attempt = 1; ; attempt++) {
-      const { seen } = await this.look();
+      const { members, seen } = await this.look();
+      const silent = silentOf(members, seen);
+      if (silent.length > 0) {
+        if (attempt === HASH_ATTEMPTS)
+          throw new Exit(
+            ExitCode.error,
+            `${silent.map(describeSilent).join("; ")}: nothing more is changed`,
+          );
+        await this.#invocation.io.sleep(HASH_PAUSE_MS);
+        continue;
+      }
       const client = await this.client();
       const { header } = await client.get(fromUtf8("a"), { countOnly: true });
       const revision = header.revision;
@@ -135,6 +144,13 @@ export class MovingCluster {
     }
   }
 }
+
+/** Members that have been started, and do not respond. */
+const silentOf = (members: readonly Member[], seen: readonly Seen[]): Member[] =>
+  members.filter(({ ID, name }) => name !== "" && !seen.some(({ member }) => member.ID === ID));
+
+const describeSilent = ({ name, clientURLs }: Member): string =>
+  `${name} does not respond at ${clientURLs.join(", ")}`;
 
 /** The members as a plan takes them. */
 export function presentOf(members: readonly Member[], seen: readonly Seen[]): Present[] {

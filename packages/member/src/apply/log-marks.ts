@@ -6,15 +6,21 @@
  * etcd), old segments go, and Raft drops entries from memory, but for the last `catchUpEntries`
  * (and at most `maxCatchUpBytes`) that a slow follower may still want. A follower that wants older
  * ones gets the store itself as a stream (snapshot-sender.ts).
+ *
+ * Entries of etcd's v2 store, which 3.5 writes and 3.7 does not start on, go at once when the
+ * cluster's version says that all members are of 3.6 or later: a member of etcd 3.7 that joins then
+ * gets the store, and the log after them.
  */
 import type { Logger } from "@quorate/host";
-import { EMPTY, type raftpb } from "@quorate/proto";
+import { EMPTY, raftpb } from "@quorate/proto";
 import type { Raft } from "@quorate/raft";
+import { isV2 } from "@quorate/store";
 import type { SnapshotFiles, Wal } from "@quorate/wal";
 import type { FaultHook } from "../loop/fault-points.ts";
 import type { Lifetime } from "../loop/lifetime.ts";
 import type { LoopTurns } from "../loop/loop-turns.ts";
 import type { UnwrittenCommit } from "../loop/unwritten-commit.ts";
+import { compareVersions } from "../membership/versions.ts";
 import type { StoreRef } from "../reads/store-ref.ts";
 import type { SentSnapshots } from "./sent-snapshots.ts";
 import type { SnapshotReceiver } from "./snapshot-receiver.ts";
@@ -48,6 +54,9 @@ export interface LogMarksParts {
   readonly faults: FaultHook;
 }
 
+/** The first version of etcd that writes no entries of the v2 store. */
+const WITHOUT_V2 = "3.6.0";
+
 /** An applied entry's place in the count of bytes, kept for a sample of entries. */
 interface ByteMark {
   readonly index: number;
@@ -62,6 +71,11 @@ export class LogMarks {
   #totalBytes = 0;
   #bytesAtLastMark = 0;
   #byteMarks: ByteMark[] = [];
+  /**
+   * Entries up to here go with the next mark, whoever may want them; undefined until the cluster's
+   * version says that no more of etcd's v2 store come.
+   */
+  #lastV2Index: number | undefined;
   /** The mark that is being written. */
   #marked: Promise<void> = Promise.resolve();
 
@@ -81,14 +95,26 @@ export class LogMarks {
     if (lastMark === undefined || this.#totalBytes - lastMark.totalBytes >= byteMarkEveryBytes) {
       this.#byteMarks.push({ index, totalBytes: this.#totalBytes });
     }
+    this.#lastV2Index ??= this.#findLastV2();
     if (this.#marking) return;
     const tooMany = index - this.#lastMarkIndex >= this.#limits.snapshotCount;
     const tooLarge = this.#totalBytes - this.#bytesAtLastMark >= this.#limits.maxLogBytes;
-    if ((!tooMany && !tooLarge) || this.#parts.receiver.isExpecting) return;
+    const holdsV2 = (this.#lastV2Index ?? 0) >= this.#parts.raft.firstIndex;
+    if ((!tooMany && !tooLarge && !holdsV2) || this.#parts.receiver.isExpecting) return;
     this.#marking = true;
     this.#marked = this.#mark().then(() => {
       this.#marking = false;
     }, this.#parts.lifetime.end);
+  }
+
+  #findLastV2(): number | undefined {
+    const { raft, store } = this.#parts;
+    const { followsEtcd, membership } = store.current;
+    if (!followsEtcd) return undefined;
+    if (compareVersions(membership.clusterVersion ?? "0.0", WITHOUT_V2) < 0) return undefined;
+    return raft.lastIndexOf(
+      ({ type, data }) => type === raftpb.EntryType.EntryNormal && isV2(data),
+    );
   }
 
   async #mark(): Promise<void> {
@@ -121,7 +147,7 @@ export class LogMarks {
   /**
    * Drops entries that no follower is likely to want: those further back than the catch-up bounds,
    * but not those behind a snapshot that is on its way or has just arrived, unless they have grown
-   * to `maxLogBytes`.
+   * to `maxLogBytes`. Those up to the last one of etcd's v2 store go.
    */
   #compactLog(index: number, confState: raftpb.ConfState): void {
     const { catchUpEntries, maxCatchUpBytes, maxLogBytes } = this.#limits;
@@ -129,6 +155,7 @@ export class LogMarks {
     let keepFrom = Math.max(index - catchUpEntries, this.#indexWithin(maxCatchUpBytes));
     const pinned = sent.least(index);
     keepFrom = Math.min(keepFrom, index, Math.max(pinned, this.#indexWithin(maxLogBytes)));
+    keepFrom = Math.max(keepFrom, Math.min(index, this.#lastV2Index ?? 0));
     const lowest = this.#indexWithin(maxLogBytes);
     this.#byteMarks = this.#byteMarks.filter((mark) => mark.index >= lowest);
     const isCompacted = keepFrom >= raft.firstIndex;

@@ -33,7 +33,7 @@ export interface TokenProvider {
    * @param applied the token as the entry has made it; "" where `prefix` is
    */
   issue(user: string, authRevision: number, applied: string): string | Promise<string>;
-  /** Entry `index` has authenticated a user. Called on every member. */
+  /** The entry after `index` has authenticated a user. Called on every member. */
   assigned(user: string, prefix: string, index: number): void;
   /** A user was deleted or has another password. */
   invalidated(user: string): void;
@@ -64,7 +64,7 @@ export function simpleProvider(deps: SimpleProviderDeps, ttlSeconds: number): To
       const index = known === undefined ? indexOfToken(token) : undefined;
       // The entry that made it may not be applied here yet. What is committed now is waited for
       // and no more, so a made-up index costs no more than a read.
-      if (index === undefined || index <= deps.raft.appliedIndex) return known;
+      if (index === undefined || index < deps.raft.appliedIndex) return known;
       return deps.reads.wait().then(() => userOf(token));
     },
     prefix: () => simpleTokenPrefix(deps.randomBytes),

@@ -74,8 +74,8 @@ export function authStatus(state: AuthState, header: Header): AuthStatusResponse
 }
 
 /**
- * Notes a token that every member accepts from now on. Its form is etcd's: a random text, a dot
- * and the index of the entry.
+ * Notes a token that every member accepts from now on, members of etcd too. Its form is theirs: a
+ * random text, a dot and the index of the entry before (etcd: the consistent index when it applies).
  * @param index of the entry that is applied
  * @throws EtcdError AuthNotEnabled; AuthFailed for no such user, or one without a password
  */
@@ -89,8 +89,8 @@ export function authenticate(
   const user = state.user(name);
   if (user === undefined || user.options?.noPassword === true) throw errorOf("AuthFailed");
   if (simpleToken === "") return { header, token: "" };
-  state.observer?.authenticated(name, simpleToken, index);
-  return { header, token: `${simpleToken}.${index}` };
+  state.observer?.authenticated(name, simpleToken, index - 1);
+  return { header, token: `${simpleToken}.${index - 1}` };
 }
 
 /** @throws EtcdError UserEmpty, UserAlreadyExist, and the bound of users */

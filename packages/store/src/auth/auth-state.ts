@@ -48,7 +48,10 @@ export interface User {
 
 /** Notified of what concerns tokens and streams, right after it was applied. */
 export interface AuthObserver {
-  /** A user was authenticated by entry `index`; `simpleToken` is the random part of the token. */
+  /**
+   * A user was authenticated by the entry after `index`; `simpleToken` is the random part of the
+   * token.
+   */
   authenticated(user: string, simpleToken: string, index: number): void;
   /** The tokens of a user must not be accepted any more. */
   invalidated(user: string): void;

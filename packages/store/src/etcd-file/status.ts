@@ -3,6 +3,7 @@ import { BoltFile } from "@quorate/bolt";
 import type { Disk } from "@quorate/host";
 import { crc32c, fromUtf8, KeyValue, toHex, toLatin1, toUtf8, WireError } from "@quorate/proto";
 import type { Position } from "../backend/meta.ts";
+import { decodeMembers, type Member } from "../membership/member.ts";
 import { decodeRevision } from "../mvcc/revision.ts";
 import { EtcdFileError, metaOfFile, positionOfFile } from "./schema.ts";
 
@@ -83,6 +84,11 @@ export interface EtcdFileCluster {
   readonly position: Position;
   /** The version to which the cluster is being downgraded; undefined if it is not. */
   readonly downgrade: string | undefined;
+  /**
+   * The members in the bucket of that name. A database of etcd 3.5 may have some that the cluster
+   * removed long ago: its members read their list from their v2 store.
+   */
+  readonly members: readonly Member[];
 }
 
 /**
@@ -101,9 +107,20 @@ export function etcdFileCluster(disk: Disk, path: string): EtcdFileCluster {
         if (info["enabled"] === true) downgrade = String(info["target-version"]);
       }
     }
-    return { position, downgrade };
+    return { position, downgrade, members: storedMembers(path, file) };
   } finally {
     file.close();
+  }
+}
+
+function storedMembers(path: string, file: BoltFile): Member[] {
+  const texts: string[] = [];
+  for (const slice of file.records("members"))
+    for (const [, value] of slice) texts.push(toUtf8(value));
+  try {
+    return decodeMembers(fromUtf8(`[${texts.join(",")}]`));
+  } catch (error) {
+    throw new EtcdFileError(path, `bucket members: ${(error as Error).message}`);
   }
 }
 
