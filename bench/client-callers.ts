@@ -17,7 +17,8 @@ type Call = () => Promise<unknown>;
 export interface ClientFigures {
   readonly perSecond: number;
   readonly cpuMicros: number;
-  /** Memory of the client for each of its watches. */
+  /** Memory of the client for each of its watches: of live objects, and of the process. */
+  readonly watchHeapBytes: number;
   readonly watchBytes: number;
 }
 
@@ -166,7 +167,7 @@ export async function runCaller(
   }: { operation: Operation | "watch"; number: number; seconds: number },
 ): Promise<ClientFigures> {
   const caller: Caller = CALLERS[name];
-  if (operation === "watch") return { perSecond: 0, cpuMicros: 0, ...(await memory(caller)) };
+  if (operation === "watch") return memory(caller);
   const call = await caller.open(endpoint, operation);
   await call();
   let done = 0;
@@ -186,18 +187,25 @@ export async function runCaller(
   const perSecond = (calls / (performance.now() - atMs)) * 1000;
   isOver = true;
   await all;
-  return { perSecond, cpuMicros: (user + system) / calls, watchBytes: 0 };
+  return { perSecond, cpuMicros: (user + system) / calls, watchHeapBytes: 0, watchBytes: 0 };
 
-  async function memory({ openWatches }: Caller): Promise<{ watchBytes: number }> {
+  async function memory({ openWatches }: Caller): Promise<ClientFigures> {
     if (openWatches === undefined) throw new Error(`${name} has no watches`);
     // What only the first ones need.
     await openWatches(endpoint, 10);
-    const heldBytes = (): number => {
+    const held = (): { readonly heap: number; readonly resident: number } => {
       (globalThis as { gc?: () => void }).gc?.();
-      return process.memoryUsage().rss;
+      const { heapUsed, external, rss } = process.memoryUsage();
+      return { heap: heapUsed + external, resident: rss };
     };
-    const base = heldBytes();
+    const base = held();
     await openWatches(endpoint, number);
-    return { watchBytes: (heldBytes() - base) / number };
+    const { heap, resident } = held();
+    return {
+      perSecond: 0,
+      cpuMicros: 0,
+      watchHeapBytes: (heap - base.heap) / number,
+      watchBytes: (resident - base.resident) / number,
+    };
   }
 }

@@ -3,13 +3,14 @@
  * etcd3, its shape over our client, our client; and what they rest on: @grpc/grpc-js, node:http2
  * and our engine with one encoded request. And the memory of a watch.
  *
- *     ./dev bench clients [--seconds 3] [--rounds 3] [--watches 10000] [--clients npm,ours]
+ *     ./dev bench clients [--seconds 3] [--rounds 3] [--watches 10000] [--clients "npm etcd3,ours"]
+ *     ./dev bench clients --only watches
  */
 import { spawn } from "node:child_process";
 import { text } from "node:stream/consumers";
 import { count, positive, readArguments } from "../scripts/dev/command-line.ts";
 import { withCluster } from "../test/support/cluster.ts";
-import { etcdNewest, quorate } from "../test/support/executables.ts";
+import { type Executable, etcdNewest, quorate } from "../test/support/executables.ts";
 import {
   CALLERS,
   type CallerName,
@@ -18,6 +19,7 @@ import {
   WATCHING,
 } from "./client-callers.ts";
 import { median } from "./report.ts";
+import { peakResidentBytes, residentBytes } from "./usage.ts";
 
 const OPERATIONS = ["put", "get"] as const;
 const IN_FLIGHT = [1, 100, 1000];
@@ -32,6 +34,12 @@ const { values: args } = readArguments(help, {
     default: Object.keys(CALLERS).join(","),
     requiresArg: true,
     describe: "which ones",
+  },
+  only: {
+    type: "string",
+    choices: ["calls", "watches"],
+    requiresArg: true,
+    describe: "one of the tables",
   },
   etcd: { type: "boolean", default: false, describe: "on etcd instead of Quorate" },
   run: {
@@ -73,13 +81,28 @@ async function table(endpoint: string, clients: readonly string[]): Promise<void
     }
 }
 
-async function watches(endpoint: string, clients: readonly string[]): Promise<void> {
-  console.log(`\n| client | KiB of the client for each of ${args.watches} watches |`);
-  console.log("|---|---:|");
+/** Each client has a new member, whose memory is the highest while the watches are there. */
+async function watches(executable: Executable, clients: readonly string[]): Promise<void> {
+  console.log(`KiB for each of ${args.watches} watches of one client:\n`);
+  console.log("| client | live heap of the client | memory of the client | memory of the member |");
+  console.log("|---|---:|---:|---:|");
   for (const client of WATCHING) {
     if (!clients.includes(client)) continue;
-    const { watchBytes } = await measure([client, endpoint, "watch", args.watches, "0"]);
-    console.log(`| ${client} | ${(watchBytes / 1024).toFixed(1)} |`);
+    await withCluster({ executable, size: 1 }, async ({ endpoints: [endpoint = ""], members }) => {
+      const pids = members.map(({ pid }) => pid!);
+      const before = residentBytes(pids);
+      const { watchHeapBytes, watchBytes } = await measure([
+        client,
+        endpoint,
+        "watch",
+        args.watches,
+        "0",
+      ]);
+      const memberBytes = (peakResidentBytes(pids) - before) / count("watches", args.watches);
+      const figures = [watchHeapBytes, watchBytes, memberBytes];
+      const cells = figures.map((bytes) => (bytes / 1024).toFixed(1));
+      console.log(`| ${client} | ${cells.join(" | ")} |`);
+    });
   }
 }
 
@@ -97,7 +120,8 @@ if (args.run !== undefined) {
 const clients = args.clients.split(",");
 const executable = args.etcd ? etcdNewest : quorate;
 if (executable === undefined) throw new Error("QUORATE_TEST_ETCD_NEWEST has no path of etcd");
-await withCluster({ executable, size: 1 }, async ({ endpoints: [endpoint = ""] }) => {
-  await table(endpoint, clients);
-  await watches(endpoint, clients);
-});
+if (args.only !== "watches")
+  await withCluster({ executable, size: 1 }, async ({ endpoints: [endpoint = ""] }) => {
+    await table(endpoint, clients);
+  });
+if (args.only !== "calls") await watches(executable, clients);

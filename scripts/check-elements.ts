@@ -54,6 +54,8 @@ const NOT_HELD = [
   "server/src/audit/line-bytes.ts",
   "sim/",
   "store/src/auth/intervals.ts",
+  "store/src/backend/revision-records.ts",
+  "store/src/backend/revision.ts",
   "store/src/level-files/",
   "store/src/mvcc/",
   "store/src/requests/check.ts",

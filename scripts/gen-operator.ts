@@ -265,12 +265,34 @@ function bundle(): Record<string, string> {
     const [{ name }] = versions as [{ name: string }];
     return { name: metadata.name, version: name, kind: names.kind, displayName, description };
   });
-  const example = {
+  const example = (kind: string, name: string, spec: object) => ({
     apiVersion: "quorate.dev/v1alpha1",
-    kind: "QuorateCluster",
-    metadata: { name: "db" },
-    spec: { size: 3, image: PLAIN.image, storage: { size: "8Gi" } },
-  };
+    kind,
+    metadata: { name },
+    spec,
+  });
+  const examples = [
+    example("QuorateCluster", "db", {
+      size: 3,
+      image: PLAIN.image,
+      storage: { size: "8Gi" },
+    }),
+    example("QuorateBackup", "db-always", {
+      cluster: "db",
+      claim: "backups",
+      path: "db/always",
+      continuous: {},
+    }),
+    example("QuorateRestore", "db-as-of-now", {
+      cluster: "db",
+      from: { claim: "backups", path: "db/always" },
+    }),
+    example("QuorateUser", "ann", {
+      cluster: "db",
+      passwordSecret: { name: "ann" },
+      permissions: [{ access: "readwrite", key: "app/", prefix: true }],
+    }),
+  ];
   const permission = (rules: object[]) => [{ serviceAccountName: NAME, rules }];
   const mode = (type: string, supported: boolean) => ({ type, supported });
   const version1 = {
@@ -279,7 +301,7 @@ function bundle(): Record<string, string> {
     metadata: {
       name: `${NAME}.v${version}`,
       annotations: {
-        "alm-examples": JSON.stringify([example], undefined, 2),
+        "alm-examples": JSON.stringify(examples, undefined, 2),
         capabilities: "Deep Insights",
         categories: "Database",
         containerImage: PLAIN.image,

@@ -15,6 +15,7 @@ export {
   type Flags,
   FlagValues,
   parseBigInt64,
+  parseBool,
   readFlags,
   toSafeNumber,
 } from "./src/flags.ts";
@@ -24,7 +25,7 @@ export {
   humanBytes,
   type JsonValue,
 } from "./src/go-format.ts";
-export { flagLines, helpText, shownDefault, usageOf } from "./src/help.ts";
+export { flagLines, helpText, shownDefault, shownKind, usageOf } from "./src/help.ts";
 export {
   badArguments,
   type ChildEnd,

@@ -11,6 +11,7 @@ export * from "./src/disk.ts";
 export * from "./src/duration.ts";
 export { Heap } from "./src/heap.ts";
 export { type BodyRefusal, HeldBody } from "./src/held-body.ts";
+export { hostOfAddress, joinHostPort, splitHostPort } from "./src/host-port.ts";
 export { type HttpHandler, type HttpRequest, type HttpResponse, plainError } from "./src/http.ts";
 export {
   type HttpExchange,

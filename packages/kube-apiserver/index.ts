@@ -14,6 +14,8 @@ export { createFieldManager, type FieldManagerOptions } from "./src/apply/field-
 export type { FieldManager, PatchType } from "./src/apply/patch-types.ts";
 export type { Authorizer, AuthorizerAttributes, Decision } from "./src/authz/authorizer.ts";
 export { type Serving, servedResourcesOf } from "./src/builtin/served-resources.ts";
+export type { ChaosFault, FaultName } from "./src/chaos/chaos.ts";
+export { type ChaosSettings, chaosSettingsOf } from "./src/chaos/settings.ts";
 export { OpenApiDocuments, type OpenApiPage } from "./src/openapi/openapi-documents.ts";
 export {
   defineResource,

@@ -14,7 +14,8 @@ export {
   statedKind,
 } from "./src/codec/json-parser.ts";
 export { fitsDepth, MAX_JSON_DEPTH } from "./src/codec/limits.ts";
-export { canonicalQuantity, DECIMAL } from "./src/codec/quantity.ts";
+export { canonicalQuantity, DECIMAL, quantityNumber } from "./src/codec/quantity.ts";
+export { storedValueText } from "./src/codec/stored-value.ts";
 export { parseYaml, writeYaml } from "./src/codec/yaml.ts";
 export type { Cancellation } from "./src/meta/cancellation.ts";
 export { sameJson, semanticEqual } from "./src/meta/equality.ts";

@@ -66,6 +66,7 @@ export type { WatchId } from "./src/watch-id.ts";
 export * from "./src/wire/bytes.ts";
 export { CodedError } from "./src/wire/coded-error.ts";
 export { WireError } from "./src/wire/error.ts";
+export { uint64Of } from "./src/wire/int64.ts";
 export type { MessageType, MethodDescriptor, ServiceDescriptor } from "./src/wire/message.ts";
 export { MAX_NESTING_DEPTH, Reader, TooMuchWorkError } from "./src/wire/reader.ts";
 export {
@@ -74,6 +75,7 @@ export {
   putVarint,
   RESPONSE_RANGE_TAG,
   RESPONSES_TAG,
+  sharedWriter,
   varintSize,
   WRITER_INITIAL_BYTES,
   WRITER_MAX_KEPT_BYTES,

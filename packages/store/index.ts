@@ -35,6 +35,7 @@ export { STORE_BOUNDS, type StoreBounds } from "./src/backend/bounds.ts";
 export { dropIncoming, installReceived, recoverDirectories } from "./src/backend/directories.ts";
 export { StoreDamageError } from "./src/backend/errors.ts";
 export type { Position } from "./src/backend/meta.ts";
+export { decodeRevision, encodeRevision, type Revision } from "./src/backend/revision.ts";
 export { runSteps, STEP_KEYS, type Steps } from "./src/backend/steps.ts";
 export { STORAGE_VERSION, StorageVersionError } from "./src/backend/storage-version.ts";
 export { InvalidRequestError } from "./src/entry/invalid-request.ts";
@@ -96,7 +97,6 @@ export {
   ReadView,
   type VisitKey,
 } from "./src/mvcc/read-view.ts";
-export { decodeRevision, encodeRevision, type Revision } from "./src/mvcc/revision.ts";
 export type { MvccCounts } from "./src/mvcc/state.ts";
 export {
   type Change,
@@ -127,7 +127,7 @@ export {
   deleteInSteps,
   isSingleDelete,
 } from "./src/requests/delete-range.ts";
-export { checkEntryData, isV2 } from "./src/requests/entry-request.ts";
+export { checkEntryData, encodeEntry, isV2 } from "./src/requests/entry-request.ts";
 export { applyPut } from "./src/requests/put.ts";
 export {
   applyRange,

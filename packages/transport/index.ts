@@ -1,5 +1,14 @@
 /** Members talking to members: the transport's contract. The HTTP/2 implementation is in ./node. */
 export {
+  type EtcdStream,
+  encodeWithLength,
+  etcdDecoder,
+  etcdEncoder,
+  type MessageDecoder,
+  type MessageEncoder,
+  SnapshotBodyReader,
+} from "./src/etcd-frames.ts";
+export {
   type ChannelKind,
   channelKindOf,
   decodeMessage,

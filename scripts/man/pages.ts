@@ -8,6 +8,7 @@ import {
   type Flag,
   type Program,
   shownDefault,
+  shownKind,
   usageOf,
   variableOf,
 } from "@quorate/cli";
@@ -247,11 +248,7 @@ function command(
 function option(page: ManPage, name: string, flag: Flag): void {
   const shown = shownDefault(flag);
   const term = `${flag.shorthand === undefined ? "" : `-${flag.shorthand}, `}--${name}`;
-  page.item(
-    term,
-    flag.kind === "bool" ? "" : ` ${flag.kind}`,
-    flag.doc + (shown === undefined ? "" : ` (default ${shown})`),
-  );
+  page.item(term, shownKind(flag), flag.doc + (shown === undefined ? "" : ` (default ${shown})`));
 }
 
 function sorted(flags: ReadonlyMap<string, Flag>): [string, Flag][] {

@@ -35,7 +35,8 @@ function emitImports(file: File, body: string): string[] {
   if (/\bEMPTY\b/.test(body)) lines.push(`import { EMPTY } from "../wire/bytes.ts";`);
   lines.push(`import type { MessageType as Codec } from "../wire/message.ts";`);
   if (hot) {
-    lines.push(`import { Reader } from "../wire/reader.ts";`);
+    const added = /\badded\(/.test(body) ? "added, " : "";
+    lines.push(`import { ${added}Reader } from "../wire/reader.ts";`);
     lines.push(`import { sharedWriter, type Writer } from "../wire/writer.ts";`);
   }
   const imports = new Map<string, Map<string, boolean>>();
@@ -289,7 +290,7 @@ function emitDecode(member: Member): string[] {
   }
   const one = emitCase(
     tagOf(field, false),
-    emitRead(field.type, undefined, (value) => `${target}.push(${value});`),
+    emitRead(field.type, undefined, (value) => `${target} = added(${target}, ${value});`),
   );
   if (wireType(field.type) !== 0) return one;
   return [

@@ -1,7 +1,7 @@
 /**
  * The packages for npm: `quorate`, with the client, members and API servers inside a Node.js
- * program, `@quorate/client`, with the client alone, `@quorate/testing`, for tests, and
- * `create-quorate`, which makes programs from the examples.
+ * program, `@quorate/client`, with the client alone, `@quorate/testing` and
+ * `@quorate/kube-testing`, for tests, and `create-quorate`, which makes programs from the examples.
  *
  *     index.js, ...             our code as JavaScript, in a few files, each with its source map
  *     types/                    the declarations of all that these export
@@ -43,7 +43,7 @@ export interface Library {
 
 const KEYWORDS = ["etcd", "etcd3", "key-value", "lease", "lock", "leader-election", "watch"];
 
-export const libraries: readonly Library[] = [
+const all: readonly Library[] = [
   {
     name: "quorate",
     description: "A clustered key-value store that speaks etcd's v3 protocol, in your program",
@@ -59,7 +59,13 @@ export const libraries: readonly Library[] = [
         "packages/kube-apiserver/index.ts",
         "packages/kube-apiserver/node/index.ts",
       ],
+      cli: ["packages/quorate/node/main.ts"],
     }),
+    program: `#!/usr/bin/env node
+import { main } from "./cli.js";
+
+await main();
+`,
   },
   {
     name: "@quorate/client",
@@ -99,7 +105,21 @@ process.exitCode = createProgram(process.argv.slice(2), examples, output);
 `,
     copies: "examples",
   },
+  {
+    name: "@quorate/kube-testing",
+    description: "A Kubernetes API server in tests of controllers and webhooks, without Docker",
+    keywords: ["kubernetes", "testing", "envtest", "controller", "operator", "webhook"],
+    node: ">=22.13",
+    target: "node22",
+    page: "docs/guide/kubernetes-node.md",
+    entries: withoutRemoved({ index: ["packages/kube-apiserver/testing/index.ts"] }),
+  },
 ];
+
+/** Those of which something is left. */
+export const libraries: readonly Library[] = all.filter(
+  ({ entries }) => Object.keys(entries).length > 0,
+);
 
 /** Without those of packages that were taken out. */
 function withoutRemoved(entries: Library["entries"]): Library["entries"] {
@@ -191,7 +211,8 @@ async function bundleLibrary({ entries, target }: Library): Promise<{
     outdir: join(root, "dist"),
     write: false,
     legalComments: "none",
-    minify: false,
+    // Lines and names stay; the client's package has a megabyte.
+    minifySyntax: true,
     logLevel: "silent",
   });
   const files = outputFiles.map((one): [string, Uint8Array] => [

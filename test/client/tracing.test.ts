@@ -54,7 +54,7 @@ onEachServer(import.meta.filename, (server) => {
     assert.equal(seen[3]![1].error?.code, "EmptyKey");
   });
 
-  test("each opening of a watch is seen", async () => {
+  test("each opening of a stream of watches is seen", async () => {
     const client = server.connect();
     const { header } = await client.put("watched", "1");
     const seen = await observed("quorate:watch", async () => {

@@ -120,6 +120,32 @@ suite("against etcd", { skip: skipWithoutEtcd || skipWithoutEtcdctl }, () => {
     );
   });
 
+  test("--decode k8s shows objects of Kubernetes as YAML, and of all else what it is", async () => {
+    const object = '{"apiVersion":"example.org/v1","kind":"Widget","metadata":{"name":"w"}}';
+    await ours(endpoint, ["put", "k8s/widget"], object);
+    await ours(endpoint, ["put", "k8s/\x1b\n"], "k8s:enc:kms:v2:vault:\xff");
+    const decode = (...args: string[]) => ours(endpoint, ["get", "--decode", "k8s", ...args], "");
+    const yaml =
+      /^apiVersion: example.org\/v1\nkind: Widget\nmetadata:\n {2}name: w\n {2}resourceVersion: "\d+"\n$/;
+    assert.match((await decode("k8s/widget", "--print-value-only")).stdout, yaml);
+    const { stdout } = await decode("k8s/", "--prefix");
+    const [encrypted, shown, ...more] = stdout.split("---\n");
+    assert.equal(
+      encrypted,
+      '# "k8s/\\x1b\\n"\n# encrypted by the KMS plugin "vault" (v2), 22 bytes\n',
+    );
+    assert.ok(shown?.startsWith('# "k8s/widget"\n'), stdout);
+    assert.match(shown!.slice(shown!.indexOf("\n") + 1), yaml);
+    assert.deepEqual(more, []);
+    assert.match((await decode("foo")).stdout, /^# "foo"\n# no object of Kubernetes, \d+ bytes/);
+    for (const args of [["-w=json"], ["--keys-only"]])
+      assert.match((await decode("foo", ...args)).stderr, /--decode is only for/);
+    assert.match(
+      (await ours(endpoint, ["get", "--decode", "x", "foo"], "")).stderr,
+      /--decode is "x", not k8s/,
+    );
+  });
+
   test("put and del, with what was there before", async () => {
     for (const form of ["simple", "json", "fields"]) {
       // Revisions go on between the two programs; all else must agree.

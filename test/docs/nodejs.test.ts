@@ -54,11 +54,14 @@ async function install(library: Library): Promise<Manifest> {
 }
 
 const run = promisify(execFile);
-const [whole, clientAlone, testing, creator] = libraries;
+const [whole, clientAlone, testing, creator, kubeTesting] = libraries;
 const manifest = await install(whole);
 const clientManifest = await install(clientAlone);
 await install(testing);
 await install(creator);
+if (kubeTesting !== undefined) await install(kubeTesting);
+/** With programs on their pages that need nothing else. */
+const WITH_PROGRAMS = [whole, testing, ...(kubeTesting === undefined ? [] : [kubeTesting])];
 
 /** A page whose programs use the client's package besides its own page. */
 const MIGRATION = "docs/guide/migration-from-etcd3.md";
@@ -94,7 +97,7 @@ test("the pages have programs", () => {
   assert.equal(programsOf({ page: MIGRATION }).length, 2);
 });
 
-for (const library of [whole, testing])
+for (const library of WITH_PROGRAMS)
   for (const [index, { program, output }] of programsOf(library).entries()) {
     test(`program ${index + 1} of ${library.page} prints what the page shows`, async () => {
       const file = join(project, `program-${index}-of-${library.page.replaceAll("/", "-")}.js`);
@@ -174,6 +177,9 @@ const REPORTS: readonly (readonly [Library, report: string, own: RegExp, entry?:
   [clientAlone, "packages/client/etcd3/api.txt", /^interface IWatchResponse \{/m, "etcd3"],
   [testing, "packages/testing/api.txt", /^interface ClusterOptions \{/m],
   [whole, "packages/embed/api.txt", /^interface MemberOptions \{/m],
+  ...(kubeTesting === undefined
+    ? []
+    : [[kubeTesting, "packages/kube-apiserver/testing/api.txt", /^class KubeTest /m] as const]),
 ];
 
 for (const [library, path, own, entry = "index"] of REPORTS)

@@ -31,6 +31,7 @@ const executed = new Set([
   "docs/guide/in-place.md",
   "docs/operate/install.md",
   "docs/guide/migration.md",
+  "docs/guide/move.md",
   "docs/operate/operations.md",
   "docs/operate/operator.md",
   "docs/guide/patroni.md",

@@ -32,11 +32,11 @@ const allowed: Readonly<Record<string, string>> = {
   // Clusters in tests, and programs under the simulator.
   testing: "proto host rpc transport(t) store member client server embed",
   backup: "proto host metrics wal bolt store client(t)",
-  ctl: "proto host cli wal bolt store client backup",
+  ctl: "proto host cli wal bolt store client backup kube-storage",
   proxy: "proto host metrics cli rpc client member server ctl",
   "kube-storage": "proto host metrics",
   "kube-apiserver": "proto host metrics cli rpc client member server embed kube-storage",
-  operator: "proto host metrics cli client backup",
+  operator: "proto host metrics cli client backup kube-storage",
   // Copies examples; it is an npm package of its own.
   create: "",
   quorate: "host cli server proxy operator kube-apiserver",

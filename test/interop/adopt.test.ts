@@ -30,6 +30,7 @@ import {
   LeaseService,
   MaintenanceService,
 } from "@quorate/proto";
+import { assertEqualHashes, leaderOf, withClient } from "../support/checks.ts";
 import type { TestClient } from "../support/client.ts";
 import { type TestCluster, withCluster } from "../support/cluster.ts";
 import {
@@ -46,11 +47,11 @@ import { clientOf, ourTool, revisionOf, sendHistory, visibleState } from "../sup
 const put = (key: string, value: string) => ({ key: fromLatin1(key), value: fromLatin1(value) });
 
 /** The same member run by another program: only one of them runs at a time. */
-async function started(
+function startAs(
   cluster: TestCluster,
   executable: Executable,
   dataDir = cluster.members[0].options.dataDir,
-): Promise<TestClient> {
+): TestMember {
   const { options } = cluster.members[0];
   const member = new TestMember({ ...options, command: executable.command });
   cluster.members[0] = member;
@@ -59,6 +60,16 @@ async function started(
     `--data-dir=${dataDir}`,
     ...(executable.name === "quorate" ? ["--quota-auto-disarm=false"] : []),
   ]);
+  return member;
+}
+
+/** The only member of its cluster, run by another program, when it responds. */
+async function started(
+  cluster: TestCluster,
+  executable: Executable,
+  dataDir?: string,
+): Promise<TestClient> {
+  const member = startAs(cluster, executable, dataDir);
   const client = clientOf(cluster);
   const endMs = performance.now() + 60_000;
   for (;;) {
@@ -122,8 +133,8 @@ function fullAfter(freeBytes: number): Disk {
   });
 }
 
-/** Ids and attributes of the members, and the cluster's id. */
-async function identityOf(client: TestClient): Promise<unknown> {
+/** Ids and attributes of the members, the cluster's id, and the one that responds. */
+async function identityOf(client: TestClient) {
   const { header, members } = await client.call(ClusterService.methods.MemberList, {});
   return { cluster: header!.clusterId, self: header!.memberId, members };
 }
@@ -207,6 +218,69 @@ for (const release of ["3.5", "3.6", "3.7"] as const) {
         client.close();
         await cluster.members[0].kill();
       }
+    });
+  });
+}
+
+for (const release of ["3.5", "3.6", "3.7"] as const) {
+  const theirs = release === "3.7" ? etcdNewest : etcdOf(release);
+  const skip = theirs === undefined && `etcd ${release} is not installed`;
+  test(`one of three members of etcd ${release} is adopted in its cluster, leads, and is released`, {
+    skip,
+  }, async () => {
+    await withCluster({ executable: theirs!, size: 3 }, async (cluster) => {
+      const { dataDir } = cluster.members[0].options;
+      const identity = await withClient(cluster, cluster.members[0], identityOf);
+      // By way of each, and each renews a lease of the others.
+      const work = async (round: string): Promise<void> => {
+        for (const [i, member] of cluster.members.entries()) {
+          await withClient(cluster, member, async (client) => {
+            const ID = BigInt(i + 1);
+            if (round === "etcd")
+              await client.call(LeaseService.methods.LeaseGrant, { ID, TTL: 900 });
+            for (let k = 0; k < 20; k++)
+              await client.call(KVService.methods.Put, {
+                ...put(`${round}/${i}/${k}`, "v"),
+                lease: ID,
+              });
+            const other = { ID: BigInt(((i + 1) % 3) + 1) };
+            if (round === "etcd" && other.ID > ID) return;
+            const { TTL } = await client.callStream(LeaseService.methods.LeaseKeepAlive, other);
+            assert.equal(TTL, 900);
+          });
+        }
+        await assertEqualHashes(cluster);
+      };
+      const replaced = async (command: "adopt" | "release", executable: Executable) => {
+        await cluster.members[0].terminate();
+        // The others go on meanwhile, and it catches up by its log.
+        await withClient(cluster, cluster.members[1], (client) =>
+          sendHistory(client, new SeededRandom(7), 60),
+        );
+        await converted(command, dataDir, "--in-place");
+        await startAs(cluster, executable).waitReady();
+        assert.deepEqual(await withClient(cluster, cluster.members[0], identityOf), identity);
+        await assertEqualHashes(cluster);
+      };
+      const lead = async (): Promise<void> => {
+        const leader = await leaderOf(cluster);
+        if (leader !== cluster.members[0])
+          await withClient(cluster, leader, (client) =>
+            client.call(MaintenanceService.methods.MoveLeader, { targetID: identity.self }),
+          );
+        assert.equal(await leaderOf(cluster), cluster.members[0]);
+      };
+      await work("etcd");
+      await replaced("adopt", quorate);
+      await work("adopted");
+      await lead();
+      await work("leads");
+      await replaced("release", theirs!);
+      await work("released");
+      await lead();
+      await work("leads again");
+      for (const member of cluster.members)
+        assert.doesNotMatch(member.log(), /"level":"(?:panic|fatal)"/);
     });
   });
 }

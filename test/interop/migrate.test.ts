@@ -7,7 +7,7 @@
 import { test } from "node:test";
 import { etcdOf, skipWithoutEtcdNewest } from "../support/executables.ts";
 import { ClientLoad } from "./migrate/load.ts";
-import { thereAndBack } from "./migrate/move.ts";
+import { thereAndBack, withMove } from "./migrate/move.ts";
 
 for (const release of ["3.5", "3.7"] as const) {
   const isMissing = release !== "3.7" && etcdOf(release) === undefined;
@@ -18,11 +18,11 @@ for (const release of ["3.5", "3.7"] as const) {
     const log = (line: string): void => t.diagnostic(line);
     const rehearsed = release === "3.7";
     const options = { release, tls: true, users: true, rehearsed, restSeconds: 1, log };
-    await thereAndBack(options, async (surroundings) => {
+    await withMove(options, async (moving, surroundings) => {
       const amounts = { rate: 100, writers: 10, watches: 2, leases: 3 };
       const load = new ClientLoad({ ...surroundings, ...amounts });
       await load.start();
-      return [load];
+      await thereAndBack(options, moving, surroundings, [load]);
     });
   });
 }

@@ -322,13 +322,6 @@ const LISTED: readonly Listed[] = [
     BODY_BYTES,
   ),
   listed(
-    "proxy/node/host-port",
-    "host and port",
-    ({ splitHostPort }) =>
-      (text) =>
-        splitHostPort(text),
-  ),
-  listed(
     "client/src/endpoint",
     "endpoint of a client",
     ({ parseEndpoint }) =>

@@ -5,6 +5,7 @@
  */
 import type { Random } from "@quorate/host";
 import type { Node, RunningCluster } from "./members.ts";
+import { addNobody, moveLeader, removeNobody } from "./membership.ts";
 import { OPEN_WIRE, type WireCondition } from "./proxy.ts";
 
 /** One fault, ready to begin. */
@@ -33,6 +34,7 @@ export interface FaultSource {
 type Make = (source: FaultSource) => Fault;
 
 const STOP_LIMIT_MS = 60_000;
+const CHANGE_LIMIT_MS = 3000;
 
 const between = (random: Random, lowest: number, highest: number): number =>
   lowest + random.below(highest - lowest + 1);
@@ -44,6 +46,16 @@ function victim({ running, random, leader }: FaultSource): Node {
   return leader !== undefined && random.below(2) === 0
     ? running.node(leader)
     : others[random.below(others.length)];
+}
+
+/**
+ * A member of ours: what is done to a disk and to a log reaches etcd's not, whose program makes its
+ * system calls itself and waits for what reads its log.
+ */
+function victimOfOurs(source: FaultSource): Node {
+  const ours = source.running.nodes.filter(({ program }) => program.name === "quorate");
+  const node = victim(source);
+  return ours.includes(node) ? node : ours[source.random.below(ours.length)];
 }
 
 const role = (node: Node, source: FaultSource): string =>
@@ -105,7 +117,7 @@ function pause(source: FaultSource): Fault {
 
 /** What reads a member's log stops: no reason for the member to do so. */
 function stopLogReader(source: FaultSource): Fault {
-  const node = victim(source);
+  const node = victimOfOurs(source);
   return {
     text: `SIGSTOP log reader of ${role(node, source)}`,
     durationMs: between(source.random, 1000, source.maxPauseMs),
@@ -218,7 +230,7 @@ function throttle(source: FaultSource): Fault {
 }
 
 function slowDisk(source: FaultSource): Fault {
-  const node = victim(source);
+  const node = victimOfOurs(source);
   const syncDelayMs = between(source.random, 20, 700);
   return {
     text: `slow disk of ${role(node, source)}: ${syncDelayMs} ms a sync`,
@@ -230,12 +242,42 @@ function slowDisk(source: FaultSource): Fault {
   };
 }
 
+/** Another member leads. */
+function otherLeader(source: FaultSource): Fault {
+  const { running, random } = source;
+  const leader = source.leader === undefined ? victim(source) : running.node(source.leader);
+  const others = running.nodes.filter((node) => node !== leader);
+  const next = others[random.below(others.length)];
+  return {
+    text: `${next.name} shall lead after ${role(leader, source)}`,
+    durationMs: 0,
+    targets: ["leadership"],
+    breaks: [],
+    begin: () => moveLeader(leader, next, running.cluster.identity),
+    end: () => {},
+  };
+}
+
+/** A learner is added that never comes, and removed. */
+function nobody(source: FaultSource): Fault {
+  return {
+    text: "a learner that never comes",
+    durationMs: between(source.random, 1000, 8000),
+    targets: ["membership"],
+    breaks: [],
+    begin: () => addNobody(source.running, CHANGE_LIMIT_MS),
+    // At the end of a round it is removed for sure.
+    end: () => removeNobody(source.running, CHANGE_LIMIT_MS).catch(() => {}),
+  };
+}
+
 /**
- * Of the first member, which has a small disk. It is started again when there is space, as an
- * operator would.
+ * Of the first member, which has a small disk, where it is ours. It is started again when there is
+ * space, as an operator would.
  */
 function fullDisk(source: FaultSource): Fault {
-  const node = source.running.nodes[0];
+  const [node] = source.running.nodes;
+  if (node.program.name !== "quorate") return nobody(source);
   return {
     text: `full disk of ${role(node, source)}`,
     durationMs: between(source.random, 2000, 9000),
@@ -270,6 +312,8 @@ export const FAULTS: Readonly<Record<string, { readonly weight: number; readonly
   slowDisk: { weight: 2, make: slowDisk },
   fullDisk: { weight: 1.5, make: fullDisk },
   stopLogReader: { weight: 1, make: stopLogReader },
+  otherLeader: { weight: 2, make: otherLeader },
+  nobody: { weight: 1.5, make: nobody },
 };
 
 export const WHOLE_CLUSTER_FAULTS: Readonly<Record<string, Make>> = { killAll, isolateAll };

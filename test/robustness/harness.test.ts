@@ -13,6 +13,7 @@ import { until } from "../support/until.ts";
 import { FAULTS } from "./faults.ts";
 import { judge } from "./judge.ts";
 import { type RunningCluster, startRunningCluster } from "./members.ts";
+import { oursAlone } from "./mixture.ts";
 import { drawKind } from "./nemesis.ts";
 import { canFindOwners } from "./owner.ts";
 import { OPEN_WIRE } from "./proxy.ts";
@@ -56,7 +57,7 @@ test("stale reads, lost writes, members that end: all of it is noticed, and noth
   const ends: string[] = [];
   const running = await startRunningCluster({
     dir,
-    members: 3,
+    programs: [oursAlone([]), oursAlone([]), oursAlone([])],
     onEnd: (_node, what) => ends.push(what),
   });
   const { nodes, wires, cluster } = running;

@@ -30,6 +30,7 @@ import {
   type WatchEvent,
   type WatchStream,
 } from "@quorate/sim";
+import { checkLocks, type HeldLock } from "./held-locks.ts";
 import type { Line, OpLine } from "./recorder.ts";
 
 /** What came of it. */
@@ -58,6 +59,7 @@ export interface History {
   readonly streams: readonly WatchStream[];
   readonly leases: readonly LeaseRecord[];
   readonly leasesGoneMs: number | undefined;
+  readonly locks: readonly HeldLock[];
   readonly tooOld: number;
 }
 
@@ -110,6 +112,7 @@ export function historyOf(lines: readonly Line[]): History {
   >();
   const leaseLines: Extract<Line, { t: "lease" }>[] = [];
   const goneMs = new Map<string, number>();
+  const locks: HeldLock[] = [];
   let leasesGoneMs: number | undefined;
   let tooOld = 0;
   for (const line of lines) {
@@ -130,6 +133,7 @@ export function historyOf(lines: readonly Line[]): History {
         if (type === "delete" && !goneMs.has(key)) goneMs.set(key, line.at / 1000);
     } else if (line.t === "through") open.get(line.id)!.through = move(line.revision);
     else if (line.t === "lease") leaseLines.push(line);
+    else if (line.t === "lock") locks.push(line);
     else if (line.t === "leases-gone") leasesGoneMs = line.atMs;
   }
   noteReads(operations, goneMs);
@@ -155,6 +159,7 @@ export function historyOf(lines: readonly Line[]): History {
     streams,
     leases,
     leasesGoneMs,
+    locks,
     tooOld,
   };
 }
@@ -225,8 +230,8 @@ function endOf({ name, key, renewals, revokeCalledMs }: Extract<Line, { t: "leas
 }
 
 /**
- * Which request of unknown outcome made a revision, by what the streams say of it: values are
- * written once.
+ * Which request of unknown outcome made a revision, by what the streams say of it: a value is
+ * written once to a key.
  */
 function hintsOf(
   operations: readonly Operation[],
@@ -238,7 +243,7 @@ function hintsOf(
     if (outcome?.kind !== "unknown") continue;
     const ops = request.kind === "txn" ? [...request.success, ...request.failure] : [request];
     for (const op of ops) {
-      if (op.kind === "put") byValue.set(op.value, request);
+      if (op.kind === "put") byValue.set(`${op.key} ${op.value}`, request);
       if (op.kind === "delete" && op.end === "" && request.kind !== "txn")
         ends.set(op.key, request);
     }
@@ -247,7 +252,7 @@ function hintsOf(
   for (const { batches } of streams) {
     for (const { events } of batches) {
       for (const { type, key, value, mod } of events) {
-        const request = type === "put" ? byValue.get(value) : ends.get(key);
+        const request = type === "put" ? byValue.get(`${key} ${value}`) : ends.get(key);
         if (request !== undefined && !hints.has(mod)) hints.set(mod, request);
       }
     }
@@ -287,7 +292,8 @@ function witnessesOf(
 
 /** Judges a history. */
 export function judge(lines: readonly Line[]): Judgement {
-  const { operations, ends, compactions, streams, leases, leasesGoneMs, tooOld } = historyOf(lines);
+  const history = historyOf(lines);
+  const { operations, ends, compactions, streams, leases, leasesGoneMs, tooOld } = history;
   const verdict = checkHistory(
     operations,
     compactions,
@@ -306,6 +312,7 @@ export function judge(lines: readonly Line[]): Judgement {
   let { violation } = verdict;
   if (bySearch?.result === "not-linearizable")
     violation = `not linearizable, whatever the revisions:\n  ${bySearch.stuck.map(brief).join("\n  ")}`;
+  violation ??= checkLocks(history.locks);
   violation ??= checkLeases(leases, { goneByMs: leasesGoneMs, drift: 0 });
   if (violation === undefined) {
     const writes = writesOf(operations);

@@ -10,9 +10,12 @@ import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Random, SeededRandom } from "@quorate/host";
+import { switchUsersOn } from "./administrator.ts";
 import { canMount } from "./disks.ts";
 import { drawFile, judgeFile } from "./judging.ts";
 import { type RunningCluster, startRunningCluster } from "./members.ts";
+import { replaceMember } from "./membership.ts";
+import { Mixture, mixtureTrouble, oursAlone, type Program } from "./mixture.ts";
 import { type Options, readOptions } from "./options.ts";
 import { canFindOwners } from "./owner.ts";
 import { log, ProgressLines, print, Totals } from "./report.ts";
@@ -20,6 +23,10 @@ import { BrokenPromise, runRound, wipe } from "./round.ts";
 
 /** A last round shorter than this is left out. */
 const SHORTEST_ROUND_MS = 8000;
+/** A mixed cluster lives so many rounds. */
+const MIXED_ROUNDS = 4;
+/** How long a change of members may take without faults. */
+const CHANGE_LIMIT_MS = 120_000;
 const MOUNTS = "QUORATE_ROBUSTNESS_MOUNTS";
 
 /** The flags of unshare(1) with which a tmpfs can be mounted here, or undefined. */
@@ -79,24 +86,56 @@ async function run(options: Options): Promise<boolean> {
   let violation: string | undefined;
   let tails = "";
   let historyPath = "";
-  try {
-    const flags = drawFlags(random.fork("flags"));
-    print(`members' flags: ${flags.join(" ")}`);
-    running = await startRunningCluster({
-      dir,
-      members: options.members,
-      flags,
+  let fullDiskEnds = 0;
+  const end = async (): Promise<void> => {
+    fullDiskEnds += running?.nodes.reduce((sum, node) => sum + node.fullDiskEnds, 0) ?? 0;
+    await running?.close();
+    running = undefined;
+  };
+  const begin = async (number: number, programs: readonly Program[]): Promise<RunningCluster> => {
+    print(`members' flags: ${programs[0].flags.join(" ")}`);
+    const begun = await startRunningCluster({
+      dir: join(dir, `from-round-${number}`),
+      programs,
       onEnd: (_node, what) => ended(`PROCESS: ${what}`),
     });
-    log(`${options.members} members run in ${dir}; a full disk is ${running.nodes[0].disk.kind}`);
-    let base = await wipe(running, options.healLimitMs);
+    log(`${programs.length} members run in ${dir}; a full disk is ${begun.nodes[0].disk.kind}`);
+    if (options.mixed) await switchUsersOn(begun);
+    return begun;
+  };
+  const change = async (cluster: RunningCluster, mixture: Mixture, isFirst: boolean) => {
+    const programs = cluster.nodes.map(({ program }) => program);
+    for (const [index, program] of mixture.changes(programs, isFirst)) {
+      log(`${cluster.nodes[index].name} becomes one of ${program.name}`);
+      await replaceMember(cluster, cluster.nodes[index], program, CHANGE_LIMIT_MS).catch(
+        (error: Error) => {
+          throw new BrokenPromise(`LIVENESS: no change of members: ${error.message}`);
+        },
+      );
+    }
+    log(`members: ${cluster.programs}`);
+  };
+  try {
+    let mixture: Mixture | undefined;
+    let base = 0;
     const endMs = performance.now() + options.minutes * 60_000;
     for (let number = 1; number === 1 || endMs - performance.now() >= SHORTEST_ROUND_MS; number++) {
+      const isFirst = running === undefined || (options.mixed && number % MIXED_ROUNDS === 1);
+      if (isFirst) {
+        await end();
+        const flags = drawFlags(random.fork(`flags ${number}`));
+        if (options.mixed) mixture = new Mixture(random.fork(`mixture ${number}`), flags);
+        const ours = Array.from({ length: options.members }, () => oursAlone(flags));
+        running = await begin(number, mixture?.founders(options.members) ?? ours);
+      }
+      const cluster: RunningCluster = running!;
+      if (mixture !== undefined) await change(cluster, mixture, isFirst);
+      base = await wipe(cluster, options.healLimitMs);
       historyPath = join(dir, `history-${number}.jsonl`);
       const lines = new ProgressLines(number);
       try {
         const result = await runRound(
-          running,
+          cluster,
           {
             ...options,
             random: random.fork(`round ${number}`),
@@ -107,12 +146,13 @@ async function run(options: Options): Promise<boolean> {
             pace: { thinkMs: options.thinkMs, callLimitMs: options.callLimitMs },
             historyPath,
             base,
+            hasUsers: options.mixed,
             ended: hasEnded,
             log,
           },
           lines.watch,
         );
-        totals.add(result);
+        totals.add(result, cluster.programs);
         const { operations, unknown, revisions, streams, events, leases, decided } =
           result.judgement;
         log(
@@ -123,17 +163,15 @@ async function run(options: Options): Promise<boolean> {
         lines.stop();
       }
       if (!options.keep) rmSync(historyPath);
-      base = await wipe(running, options.healLimitMs);
     }
   } catch (error) {
     if (!(error instanceof BrokenPromise)) throw error;
     violation = error.message;
     if (running !== undefined) tails = running.cluster.logTails(8);
   } finally {
-    const fullDiskEnds = running?.nodes.reduce((sum, node) => sum + node.fullDiskEnds, 0) ?? 0;
     if (violation !== undefined || options.keep)
       for (const node of running?.nodes ?? []) node.disk.keep();
-    await running?.close();
+    await end();
     print(
       totals.text(
         (performance.now() - startMs) / 1000,
@@ -162,6 +200,11 @@ async function main(): Promise<number> {
     const path = judgement.violation && (await drawFile(options.check, judgement.violation));
     if (path) print(`picture: ${path}`);
     return judgement.violation === undefined ? 0 : 1;
+  }
+  const trouble = options.mixed ? mixtureTrouble() : undefined;
+  if (trouble !== undefined) {
+    print(`skipped: ${trouble}`);
+    return 0;
   }
   if (!canFindOwners())
     throw new Error("this needs Linux: /proc shows which member opened a connection");

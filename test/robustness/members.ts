@@ -5,14 +5,14 @@
  *
  * Each process is watched: one that ends when no fault explains it has broken a promise.
  */
-import { mkdirSync, readFileSync, statSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { tlsFlags, writeCertificates } from "../../scripts/certs.ts";
 import { TestCluster } from "../support/cluster.ts";
-import { quorate } from "../support/executables.ts";
-import { MemberDied, TestMember } from "../support/member.ts";
+import { MemberDied, type MemberOptions, TestMember } from "../support/member.ts";
 import { freePorts } from "../support/ports.ts";
 import { MemberDisk } from "./disks.ts";
+import type { Program } from "./mixture.ts";
 import { ownerOfPort } from "./owner.ts";
 import { Wires } from "./proxy.ts";
 
@@ -26,7 +26,8 @@ export type Excuse = "killed" | "stopped" | "disk full";
 
 /** One member: its process, its disk, and what is done to it. */
 export class Node {
-  readonly test: TestMember;
+  #test: TestMember;
+  #program: Program;
   readonly disk: MemberDisk;
   /** The reason for which it may end, or undefined while it must run. */
   excuse: Excuse | undefined;
@@ -37,10 +38,34 @@ export class Node {
   #logStart = 0;
   #portAttempts = 0;
 
-  constructor(test: TestMember, disk: MemberDisk, onEnd: (node: Node, what: string) => void) {
-    this.test = test;
+  /** @param program what `test` runs */
+  constructor(
+    test: TestMember,
+    program: Program,
+    disk: MemberDisk,
+    onEnd: (node: Node, what: string) => void,
+  ) {
+    this.#test = test;
+    this.#program = program;
     this.disk = disk;
     this.#onEnd = onEnd;
+  }
+
+  /** The member of this place: another one since it was replaced. */
+  get test(): TestMember {
+    return this.#test;
+  }
+
+  get program(): Program {
+    return this.#program;
+  }
+
+  /** Another member with the same addresses and an empty disk; the one before does not run. */
+  become(test: TestMember, program: Program): void {
+    const { dataDir } = test.options;
+    for (const name of readdirSync(dataDir)) rmSync(join(dataDir, name), { recursive: true });
+    this.#test = test;
+    this.#program = program;
   }
 
   get name(): string {
@@ -126,9 +151,8 @@ export class Node {
 /** What to start. */
 export interface RunningClusterOptions {
   readonly dir: string;
-  readonly members: number;
-  /** For every member, after the usual ones. */
-  readonly flags?: readonly string[];
+  /** What each member runs. */
+  readonly programs: readonly Program[];
   /** Called with a member that ended and should not have. */
   readonly onEnd: (node: Node, what: string) => void;
 }
@@ -138,11 +162,37 @@ export class RunningCluster {
   readonly cluster: TestCluster;
   readonly nodes: readonly Node[];
   readonly wires: Wires;
+  readonly #optionsOf: (node: Node, program: Program, flags: readonly string[]) => MemberOptions;
 
-  constructor(cluster: TestCluster, nodes: readonly Node[], wires: Wires) {
+  /** @param optionsOf how a member is started. @param flags how it comes to the cluster */
+  constructor(
+    cluster: TestCluster,
+    nodes: readonly Node[],
+    wires: Wires,
+    optionsOf: (node: Node, program: Program, flags: readonly string[]) => MemberOptions,
+  ) {
     this.cluster = cluster;
     this.nodes = nodes;
     this.wires = wires;
+    this.#optionsOf = optionsOf;
+  }
+
+  /** The programs of the members, for people. */
+  get programs(): string {
+    return this.nodes
+      .map(({ program: { name } }) => name)
+      .sort()
+      .join(" ");
+  }
+
+  /**
+   * The member that will be started in this place, with no data. The one before does not run.
+   * @param flags how it comes to the cluster
+   */
+  become(node: Node, program: Program, flags: readonly string[]): void {
+    const test = new TestMember(this.#optionsOf(node, program, flags));
+    this.cluster.members[this.nodes.indexOf(node)] = test;
+    node.become(test, program);
   }
 
   node(name: string): Node {
@@ -177,51 +227,63 @@ export async function startRunningCluster(options: RunningClusterOptions): Promi
 }
 
 async function prepare(
-  { members: size, flags = [], onEnd }: RunningClusterOptions,
+  { programs, onEnd }: RunningClusterOptions,
   dir: string,
 ): Promise<RunningCluster> {
   mkdirSync(join(dir, "data"), { recursive: true, mode: 0o700 });
   const certs = await writeCertificates(join(dir, "certs"));
   const read = (path: string): string => readFileSync(path, "utf8");
   const identity = { ca: read(certs.ca), cert: read(certs.client), key: read(certs.clientKey) };
-  const ports = await freePorts(3 * size);
-  const plans = Array.from({ length: size }, (_, index) => ({
+  const ports = await freePorts(3 * programs.length);
+  const plans = programs.map((program, index) => ({
+    program,
     name: `m${index}`,
     clientUrl: `https://127.0.0.1:${ports[3 * index]}`,
     listenPeerUrl: `https://127.0.0.1:${ports[3 * index + 1]}`,
     peerUrl: `https://127.0.0.1:${ports[3 * index + 2]}`,
   }));
   const initialCluster = plans.map(({ name, peerUrl }) => `${name}=${peerUrl}`).join(",");
-  const nodes = plans.map(({ name, clientUrl, listenPeerUrl, peerUrl }, index) => {
-    const dataDir = join(dir, "data", name);
-    const disk = new MemberDisk(dataDir, join(dir, `${name}.disk.json`), index === 0);
-    const test = new TestMember({
-      name,
-      command: quorate.command,
-      flags: [
-        `--name=${name}`,
-        `--data-dir=${dataDir}`,
-        `--listen-client-urls=${clientUrl}`,
-        `--advertise-client-urls=${clientUrl}`,
-        `--listen-peer-urls=${listenPeerUrl}`,
-        `--initial-advertise-peer-urls=${peerUrl}`,
-        `--initial-cluster=${initialCluster}`,
-        "--initial-cluster-token=robustness",
-        "--initial-cluster-state=new",
-        // Many requests are a line of the log, whose reader a fault stops.
-        "--warning-apply-duration=200us",
-        ...tlsFlags(certs),
-        ...flags,
-      ],
-      env: disk.env,
-      clientUrl,
-      peerUrl,
-      dataDir,
-      logFile: join(dir, `${name}.log`),
-      hasLogReader: true,
-      identity,
-    });
-    return new Node(test, disk, onEnd);
+  const founding = [
+    `--initial-cluster=${initialCluster}`,
+    "--initial-cluster-token=robustness",
+    "--initial-cluster-state=new",
+  ];
+  const optionsOf = (
+    { name, clientUrl, listenPeerUrl, peerUrl }: (typeof plans)[number],
+    program: Program,
+    flags: readonly string[],
+    disk: MemberDisk,
+  ): MemberOptions => ({
+    name,
+    command: program.executable.command,
+    flags: [
+      `--name=${name}`,
+      `--data-dir=${join(dir, "data", name)}`,
+      `--listen-client-urls=${clientUrl}`,
+      `--advertise-client-urls=${clientUrl}`,
+      `--listen-peer-urls=${listenPeerUrl}`,
+      `--initial-advertise-peer-urls=${peerUrl}`,
+      ...tlsFlags(certs),
+      ...program.flags,
+      ...flags,
+    ],
+    env: program.name === "quorate" ? disk.env : {},
+    clientUrl,
+    peerUrl,
+    dataDir: join(dir, "data", name),
+    logFile: join(dir, `${name}.log`),
+    hasLogReader: true,
+    identity,
+  });
+  const nodes = plans.map((plan, index) => {
+    const { name, program } = plan;
+    const disk = new MemberDisk(
+      join(dir, "data", name),
+      join(dir, `${name}.disk.json`),
+      index === 0,
+    );
+    const test = new TestMember(optionsOf(plan, program, founding, disk));
+    return new Node(test, program, disk, onEnd);
   });
   const cluster = new TestCluster(
     dir,
@@ -247,5 +309,7 @@ async function prepare(
   const portOf = (url: string): number => Number(new URL(url).port);
   for (const { name, listenPeerUrl, peerUrl } of plans)
     await wires.open(name, portOf(peerUrl), portOf(listenPeerUrl));
-  return new RunningCluster(cluster, nodes, wires);
+  return new RunningCluster(cluster, nodes, wires, (node, program, flags) =>
+    optionsOf(plans[nodes.indexOf(node)], program, flags, node.disk),
+  );
 }

@@ -21,6 +21,7 @@ const DECLARED = {
       initial: "4",
       doc: "clients that take leases and keep them alive",
     },
+    "lock-owners": { value: "N", initial: "3", doc: "clients that take locks" },
     watchers: { value: "N", initial: "4", doc: "watches; every second one sees all keys" },
     "think-ms": {
       value: "MS",
@@ -61,6 +62,8 @@ const DECLARED = {
     },
   },
   switches: {
+    mixed:
+      "members of etcd 3.5, 3.6 and 3.7 beside ours, in drawn proportion; users are switched on",
     keep: "keep data, logs and histories even if all promises held",
   },
 } as const;
@@ -69,9 +72,10 @@ const usage = `./dev robustness [OPTIONS]
 
 Runs a cluster of real processes over TLS under faults. Members reach each other only through
 proxies. Faults: links that are cut, lose, stall, delay and throttle; kill -9 of one and of all;
-SIGSTOP; slow and full disks. Meanwhile clients read, write, take leases and watch. After each round
-all is healed, progress is demanded, and the simulator's judges check the recorded history. Ends with
-1 if a promise was broken, and prints the files that show it. Linux only.`;
+SIGSTOP; slow and full disks; other leaders, and learners that never come. Meanwhile clients read,
+write, take leases and locks, and watch. After each round all is healed, progress is demanded, and
+the simulator's judges check the recorded history. Ends with 1 if a promise was broken, and prints
+the files that show it. Linux only.`;
 
 /** What a run is to do. */
 export interface Options {
@@ -80,6 +84,7 @@ export interface Options {
   readonly members: number;
   readonly clients: number;
   readonly leaseOwners: number;
+  readonly lockOwners: number;
   readonly watchers: number;
   readonly thinkMs: number;
   readonly callLimitMs: number;
@@ -90,6 +95,8 @@ export interface Options {
   readonly dir: string | undefined;
   readonly check: string | undefined;
   readonly plant: Plant | undefined;
+  /** Whether members of etcd are among the members. */
+  readonly mixed: boolean;
   readonly keep: boolean;
 }
 
@@ -108,6 +115,7 @@ export function readOptions(args: readonly string[]): Options {
     members: values.number("members", 3, 7),
     clients: values.number("clients", 1, 200),
     leaseOwners: values.number("lease-owners", 0, 100),
+    lockOwners: values.number("lock-owners", 0, 100),
     watchers: values.number("watchers", 1, 100),
     thinkMs: values.number("think-ms", 0, 60_000, false),
     callLimitMs: values.number("call-limit-ms", 100, 60_000),
@@ -118,6 +126,7 @@ export function readOptions(args: readonly string[]): Options {
     dir: values.text("dir") || undefined,
     check: values.text("check") || undefined,
     plant: plant === "" ? undefined : (plant as Plant),
+    mixed: values.isSet("mixed"),
     keep: values.isSet("keep"),
   };
 }

@@ -15,6 +15,7 @@
  *      "revokeCalledMs":...}
  *     {"t":"leases-gone","atMs":...}                         by then all leases without keep-alives
  *                                                            must be gone
+ *     {"t":"lock","name":"m/lock-a","owner":"m/lock-a/8123","fromMs":...,"untilMs":...}
  *     {"t":"fault","at":...,"text":"pause m1"}
  *
  * Times are microseconds of one clock that never goes back and returns no time twice; those of
@@ -22,6 +23,7 @@
  */
 import { closeSync, openSync, readFileSync, writeSync } from "node:fs";
 import type { LeaseRecord, ModelRequest, Outcome, WatchBatch, WatchStream } from "@quorate/sim";
+import type { HeldLock } from "./held-locks.ts";
 
 /** A request that has ended. */
 export interface OpLine {
@@ -56,6 +58,7 @@ export type Line =
       "name" | "renewals" | "revokeCalledMs"
     >)
   | { readonly t: "leases-gone"; readonly atMs: number }
+  | ({ readonly t: "lock" } & HeldLock)
   | { readonly t: "fault"; readonly at: number; readonly text: string };
 
 const BUFFERED_BYTES = 64 * 1024;
@@ -67,11 +70,26 @@ export interface Counts {
   unknown: number;
   events: number;
   keepAlives: number;
+  /** Locks that were had. */
+  locks: number;
+  /** Changes of users and roles that were taken. */
+  userChanges: number;
 }
 
 export class Recorder {
   readonly path: string;
-  readonly counts: Counts = { answered: 0, refused: 0, unknown: 0, events: 0, keepAlives: 0 };
+  readonly counts: Counts = {
+    answered: 0,
+    refused: 0,
+    unknown: 0,
+    events: 0,
+    keepAlives: 0,
+    locks: 0,
+    userChanges: 0,
+  };
+  /** The longest time in which no write was answered, in milliseconds. */
+  longestGapMs = 0;
+  #lastWriteAt: number | undefined;
   readonly #fd: number;
   #text = "";
   #lastAt = 0;
@@ -93,10 +111,20 @@ export class Recorder {
 
   write(line: Line): void {
     if (this.#closed) return;
-    if (line.t === "op") this.counts[line.outcome.kind]++;
+    if (line.t === "op") {
+      this.counts[line.outcome.kind]++;
+      if (line.outcome.kind === "answered" && line.request.kind !== "range")
+        this.#noteWrite(line.returnedAt);
+    }
     if (line.t === "batch") this.counts.events += line.events.length;
     this.#text += `${JSON.stringify(line)}\n`;
     if (this.#text.length >= BUFFERED_BYTES) this.#flush();
+  }
+
+  #noteWrite(at: number): void {
+    const gapMs = (at - (this.#lastWriteAt ?? at)) / 1000;
+    this.longestGapMs = Math.max(this.longestGapMs, gapMs);
+    this.#lastWriteAt = Math.max(at, this.#lastWriteAt ?? at);
   }
 
   /** Notes that a watch begins; returns the number for its batches. */

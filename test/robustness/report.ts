@@ -57,12 +57,24 @@ export class Totals {
   events = 0;
   leases = 0;
   keepAlives = 0;
+  locks = 0;
+  userChanges = 0;
+  hashes = 0;
+  longestGapMs = 0;
+  /** Rounds by the programs of their members. */
+  readonly programs = new Map<string, number>();
   tooOld = 0;
   undecided = 0;
   readonly faults = new Map<string, number>();
 
-  add({ judgement, faults, keepAlives }: RoundResult): void {
+  /** @param programs of the members, as text */
+  add({ judgement, faults, counts, hashes, longestGapMs }: RoundResult, programs: string): void {
     this.rounds++;
+    this.programs.set(programs, (this.programs.get(programs) ?? 0) + 1);
+    this.locks += counts.locks;
+    this.userChanges += counts.userChanges;
+    this.hashes += hashes;
+    this.longestGapMs = Math.max(this.longestGapMs, longestGapMs);
     this.operations += judgement.operations;
     this.unknown += judgement.unknown;
     this.revisions += judgement.revisions;
@@ -71,7 +83,7 @@ export class Totals {
     this.leases += judgement.leases;
     this.tooOld += judgement.tooOld;
     this.undecided += judgement.decided ? 0 : 1;
-    this.keepAlives += keepAlives;
+    this.keepAlives += counts.keepAlives;
     for (const [kind, count] of faults) this.faults.set(kind, (this.faults.get(kind) ?? 0) + count);
   }
 
@@ -81,11 +93,18 @@ export class Totals {
     const rows: [string, string | number][] = [
       ["seconds", Math.round(seconds)],
       ["rounds", this.rounds],
+      ...[...this.programs]
+        .sort(([a], [b]) => (a < b ? -1 : 1))
+        .map(([programs, rounds]): [string, number] => [`  ${programs}`, rounds]),
       ["operations judged", this.operations],
       ["of unknown outcome", this.unknown],
       ["revisions", this.revisions],
       ["watch streams; events", `${this.streams}; ${this.events}`],
       ["leases; keep-alives", `${this.leases}; ${this.keepAlives}`],
+      ["locks", this.locks],
+      ["changes of users", this.userChanges],
+      ["equal hashes, compacted", this.hashes],
+      ["longest time without write", `${Math.round(this.longestGapMs)} ms`],
       ["reads too old to judge", this.tooOld],
       ["histories undecided", this.undecided],
       ["faults", faults.reduce((sum, [, count]) => sum + count, 0)],
@@ -93,6 +112,6 @@ export class Totals {
       ["ended for a full disk", fullDiskEnds],
       ["violations", violations],
     ];
-    return rows.map(([name, value]) => `${name.padEnd(26)} ${value}`).join("\n");
+    return rows.map(([name, value]) => `${name.padEnd(28)} ${value}`).join("\n");
   }
 }

@@ -9,14 +9,24 @@
  */
 import { setTimeout as delay } from "node:timers/promises";
 import type { Random } from "@quorate/host";
-import { fromLatin1, KVService } from "@quorate/proto";
+import {
+  AlarmRequest_AlarmAction,
+  AlarmType,
+  fromLatin1,
+  KVService,
+  MaintenanceService,
+} from "@quorate/proto";
 import { assertEqualHashes } from "../support/checks.ts";
 import { TestClient } from "../support/client.ts";
+import { liveAsAdministrator, usersDiffer } from "./administrator.ts";
+import { HashBook } from "./hash-book.ts";
 import type { Judgement } from "./judge.ts";
 import { judgeFile } from "./judging.ts";
 import { END_KEY, FIRST_KEY, LEASE_KEYS } from "./keys.ts";
 import { liveAsLeaseOwner } from "./leases.ts";
+import { liveAsLockOwner } from "./locks.ts";
 import type { RunningCluster } from "./members.ts";
+import { removeNobody } from "./membership.ts";
 import { Nemesis } from "./nemesis.ts";
 import { type Counts, Recorder } from "./recorder.ts";
 import { Watcher } from "./watchers.ts";
@@ -36,6 +46,9 @@ export interface RoundOptions {
   readonly maxPauseMs: number;
   readonly clients: number;
   readonly leaseOwners: number;
+  readonly lockOwners: number;
+  /** Whether users and roles are changed; they are switched on then. */
+  readonly hasUsers: boolean;
   readonly watchers: number;
   readonly pace: Pace;
   /** How long each demand after the heal may take. */
@@ -60,7 +73,11 @@ export interface RoundProgress {
 export interface RoundResult {
   readonly judgement: Judgement;
   readonly faults: ReadonlyMap<string, number>;
-  readonly keepAlives: number;
+  readonly counts: Counts;
+  /** HashKVs at compactions that were equal to another member's. */
+  readonly hashes: number;
+  /** The longest time in which no write was answered, in milliseconds. */
+  readonly longestGapMs: number;
   readonly acceptedConnections: number;
 }
 
@@ -72,7 +89,9 @@ export async function runRound(
 ): Promise<RoundResult> {
   const { random, healLimitMs } = options;
   const recorder = new Recorder(options.historyPath, options.base);
+  const hashes = new HashBook(running);
   const shared = new Shared(running, recorder, options.pace, options.base, options.plant);
+  shared.compacted = (revision) => hashes.compare(revision);
   const nemesis = new Nemesis(running, random.fork("nemesis"), {
     everyMs: options.faultEveryMs,
     maxPauseMs: options.maxPauseMs,
@@ -102,6 +121,10 @@ export async function runRound(
     ...Array.from({ length: options.leaseOwners }, (_, i) =>
       liveAsLeaseOwner(`l${i}`, shared, random.fork(`owner ${i}`)),
     ),
+    ...Array.from({ length: options.lockOwners }, (_, i) =>
+      liveAsLockOwner(`o${i}`, shared, random.fork(`lock owner ${i}`)),
+    ),
+    ...(options.hasUsers ? [liveAsAdministrator(running, shared, random.fork("users"))] : []),
   ];
   // One that throws ends the round with its error: that is a defect of the harness.
   const work = Promise.all(lives);
@@ -120,6 +143,7 @@ export async function runRound(
     };
     check();
     await ready(running, healLimitMs, check);
+    await removeNobody(running, healLimitMs);
     state.phase = "progress";
     await demandProgress(running, shared, healLimitMs, check);
     shared.stopped = true;
@@ -141,6 +165,12 @@ export async function runRound(
     await assertEqualHashes(running.cluster).catch((error: Error) => {
       throw new BrokenPromise(`HASH: ${error.message}`);
     });
+    await hashes.settled();
+    const trouble =
+      hashes.difference ??
+      (options.hasUsers ? await usersDiffer(running) : undefined) ??
+      (await corruptAlarm(running));
+    if (trouble !== undefined) throw new BrokenPromise(trouble);
     check();
   } finally {
     shared.stopped = true;
@@ -152,11 +182,12 @@ export async function runRound(
   state.phase = "judging";
   const judgement = await judgeFile(options.historyPath);
   if (judgement.violation !== undefined) throw new BrokenPromise(judgement.violation);
-  const { keepAlives } = recorder.counts;
   return {
     judgement,
     faults: nemesis.counts,
-    keepAlives,
+    counts: recorder.counts,
+    hashes: hashes.compared,
+    longestGapMs: recorder.longestGapMs,
     acceptedConnections: running.wires.accepted,
   };
 }
@@ -193,6 +224,25 @@ async function ready({ nodes }: RunningCluster, limitMs: number, check: () => vo
       }),
     ),
   );
+}
+
+/** An alarm that says that members differ, of any member; undefined if there is none. */
+async function corruptAlarm({ nodes, cluster }: RunningCluster): Promise<string | undefined> {
+  for (const { name, test } of nodes) {
+    const client = new TestClient(test.clientAddress, cluster.identity);
+    try {
+      const { alarms } = await client.call(
+        MaintenanceService.methods.Alarm,
+        { action: AlarmRequest_AlarmAction.GET },
+        SETTLED_CALL_MS,
+      );
+      if (alarms.some(({ alarm }) => alarm === AlarmType.CORRUPT))
+        return `HASH: ${name} knows of an alarm: member ${alarms[0]!.memberID} differs`;
+    } finally {
+      client.close();
+    }
+  }
+  return undefined;
 }
 
 /** A write and a linearizable read through each member. */

@@ -69,6 +69,8 @@ export class Shared {
   /** Where each key was written last, as far as anybody has seen. */
   readonly lastMods = new Map<string, number>();
   stopped = false;
+  /** Called with each revision that a client compacted. */
+  compacted: (revision: number) => void = () => {};
   /** A way in which this harness is broken on purpose. */
   readonly plant: Plant | undefined;
 
@@ -203,6 +205,7 @@ export class RecordingClient {
       calledAt,
       answeredAt: done ? recorder.now() : undefined,
     });
+    if (done) this.#shared.compacted(revision);
     return done;
   }
 

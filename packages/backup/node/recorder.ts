@@ -176,7 +176,7 @@ export class Recorder {
   ): Promise<boolean> {
     const { dir } = this.#options;
     const refuse = (problem: string): never => {
-      const advice = "begin a new backup in another directory";
+      const advice = `begin a new backup: quoratectl backup run --to ${dir}-2`;
       throw new BackupError("OtherHistory", dir, `${problem}; ${advice}`);
     };
     if (state.clusterId !== clusterId) {

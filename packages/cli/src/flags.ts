@@ -26,6 +26,8 @@ export interface Flag {
   readonly required?: boolean;
   /** The possible values, where they are a few words; shells complete them. */
   readonly values?: readonly string[];
+  /** The value where none is given: the next word is its value only if it is one of `values`. */
+  readonly bareText?: string;
 }
 
 /** Flags by name. */
@@ -117,7 +119,8 @@ const parsers = {
   strings: parseStrings,
 };
 
-function parseBool(text: string): boolean {
+/** A boolean as Go's strconv.ParseBool reads it. Throws Error with Go's text. */
+export function parseBool(text: string): boolean {
   if (/^(?:1|t|T|true|TRUE|True)$/.test(text)) return true;
   if (/^(?:0|f|F|false|FALSE|False)$/.test(text)) return false;
   throw new Error(`strconv.ParseBool: parsing ${JSON.stringify(text)}: invalid syntax`);
@@ -183,7 +186,8 @@ export interface FlagSink {
 export function readFlags(argv: readonly string[], sink: FlagSink): void {
   for (let i = 0; i < argv.length; i++) {
     const word = argv[i];
-    const following = (): string | undefined => (i + 1 < argv.length ? argv[++i] : undefined);
+    const following = (flag: Flag): string | undefined =>
+      takesNext(flag, argv[i + 1]) ? argv[++i] : flag.bareText;
     if (word === "--") {
       sink.dashes?.();
       for (const argument of argv.slice(i + 1)) sink.argument(argument);
@@ -195,14 +199,23 @@ export function readFlags(argv: readonly string[], sink: FlagSink): void {
   }
 }
 
-function readLong(word: string, sink: FlagSink, following: () => string | undefined): void {
+/** Whether the word behind a flag that stands alone is its value. */
+export function takesNext(flag: Flag, next: string | undefined): boolean {
+  if (next === undefined || flag.kind === "bool") return false;
+  return flag.bareText === undefined || flag.values?.includes(next) === true;
+}
+
+type Following = (flag: Flag) => string | undefined;
+
+function readLong(word: string, sink: FlagSink, following: Following): void {
   const equals = word.indexOf("=");
   const name = word.slice(2, equals < 0 ? undefined : equals);
   if (name === "" || name.startsWith("-")) throw new FlagError(`bad flag syntax: ${word}`);
   const flag = sink.flags.get(name);
   if (flag === undefined) throw new FlagError(`unknown flag: --${name}`);
   const shown = flag.shorthand === undefined ? `--${name}` : `-${flag.shorthand}, --${name}`;
-  const text = equals >= 0 ? word.slice(equals + 1) : flag.kind === "bool" ? "true" : following();
+  const text =
+    equals >= 0 ? word.slice(equals + 1) : flag.kind === "bool" ? "true" : following(flag);
   if (text === undefined) throw new FlagError(`flag needs an argument: --${name}`);
   sink.flag(name, text, shown);
 }
@@ -211,7 +224,7 @@ function readLong(word: string, sink: FlagSink, following: () => string | undefi
  * "-abc" is three flags if a and b are booleans; the rest behind a flag that takes a value is its
  * value.
  */
-function readShort(word: string, sink: FlagSink, following: () => string | undefined): void {
+function readShort(word: string, sink: FlagSink, following: Following): void {
   for (let at = 1; at < word.length; at++) {
     const letter = word[at];
     const found = [...sink.flags].find(([, flag]) => flag.shorthand === letter);
@@ -224,7 +237,7 @@ function readShort(word: string, sink: FlagSink, following: () => string | undef
       sink.flag(name, "true", shown);
       continue;
     }
-    const text = rest.startsWith("=") ? rest.slice(1) : rest !== "" ? rest : following();
+    const text = rest.startsWith("=") ? rest.slice(1) : rest !== "" ? rest : following(flag);
     if (text === undefined)
       throw new FlagError(`flag needs an argument: ${quoteRune(letter)} in -${word.slice(at)}`);
     sink.flag(name, text, shown);

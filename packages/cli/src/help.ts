@@ -92,13 +92,19 @@ export function shownDefault({ kind, defaultText }: Flag): string | undefined {
       : defaultText;
 }
 
+/** The kind of a flag's value as help shows it behind the name. */
+export function shownKind({ kind, bareText }: Flag): string {
+  if (kind === "bool") return "";
+  return bareText === undefined ? ` ${kind}` : `[=${kind}]`;
+}
+
 /** Flags in the order of their names. */
 export function flagLines(flags: ReadonlyMap<string, Flag>): string[] {
   const rows = [...flags]
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([name, flag]) => {
       const letter = flag.shorthand === undefined ? "    " : `-${flag.shorthand}, `;
-      const kind = flag.kind === "bool" ? "" : ` ${flag.kind}`;
+      const kind = shownKind(flag);
       const shown = shownDefault(flag);
       return {
         left: `  ${letter}--${name}${kind}`,

@@ -16,6 +16,7 @@ const show: Command["run"] = ({ args, flags, io }) => {
       wait: flags.durationMs("wait"),
       to: flags.strings("to"),
       name: flags.string("name"),
+      form: flags.string("form"),
     }),
   );
 };
@@ -33,6 +34,13 @@ const program: Program = {
           flags: {
             all: { kind: "bool", shorthand: "a", defaultText: "false", doc: "all of it" },
             count: { kind: "int", defaultText: "0", doc: "how many" },
+            form: {
+              kind: "string",
+              defaultText: "none",
+              bareText: "some",
+              values: ["other"],
+              doc: "which form",
+            },
           },
           run: show,
         },
@@ -85,7 +93,8 @@ const shown = async (...argv: string[]): Promise<Record<string, unknown>> => {
 };
 
 test("flags stand anywhere, in every spelling", async () => {
-  const defaults = { args: [], all: false, count: 0, wait: 5000, to: ["x"], name: "anon" };
+  const texts = { name: "anon", form: "none" };
+  const defaults = { args: [], all: false, count: 0, wait: 5000, to: ["x"], ...texts };
   assert.deepEqual(await shown("show"), defaults);
   assert.deepEqual(await shown("--name", "b", "show", "k", "--count=3", "v", "-a"), {
     ...defaults,
@@ -113,6 +122,18 @@ test("a boolean does not take the next argument", async () => {
     ["false"],
     false,
   ]);
+});
+
+test("a flag that may stand alone takes the next word only if it is one of its values", async () => {
+  for (const [words, form, args] of [
+    [["--form"], "some", []],
+    [["--form", "k"], "some", ["k"]],
+    [["--form", "other", "k"], "other", ["k"]],
+    [["--form=k", "other"], "k", ["other"]],
+  ] as const) {
+    const given = await shown("show", ...words);
+    assert.deepEqual([given["form"], given["args"]], [form, args], words.join(" "));
+  }
 });
 
 test("after -- all are arguments, and a dash alone is one", async () => {
@@ -224,7 +245,7 @@ test("the program, a group and a command have help, with every flag", async () =
   const show = await run(["show", "--help", "--count=1"]);
   assert.match(
     show.out,
-    /^Shows\n\nUsage:\n {2}tool show \[options\] <what>\n\nFlags:\n {2}-a, --all {9}all of it\n/,
+    /^Shows\n\nUsage:\n {2}tool show \[options\] <what>\n\nFlags:\n {2}-a, --all {13}all of it\n/,
   );
   assert.match(show.out, /\n\nGlobal flags:\n {2}-n, --name string {5}a name/);
   const group = await run(["group"]);
@@ -246,6 +267,7 @@ test("variables set global flags; beside the flag they are refused, unknown ones
     wait: 5000,
     to: ["p", "q"],
     name: "env",
+    form: "none",
   });
   assert.equal(set.err, "");
   assert.match(

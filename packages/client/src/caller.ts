@@ -2,7 +2,9 @@
 import type { MessageType, MethodDescriptor } from "@quorate/proto";
 import type { CallOptions, WaitOptions } from "./call-options.ts";
 import type { ClientTimer } from "./link.ts";
+import type { Bytes } from "./requests.ts";
 import type { ClientStream, StreamMethod } from "./stream.ts";
+import type { Watch, WatchOptions } from "./watch.ts";
 
 /**
  * Options for opening a stream. `timeoutMs` is the time until it is open; the signal also ends the
@@ -41,6 +43,7 @@ export interface Caller {
     endpoint?: string,
     options?: StreamOptions,
   ): Promise<ClientStream<Q, A>>;
+  watch(key: Bytes, options: WatchOptions): Watch;
 }
 
 /** Resolves after `delayMs`, or at once when `signal` is aborted. */

@@ -115,7 +115,9 @@ import { ClientStream, type StreamMethod } from "./stream.ts";
 import { type CallTrace, type Tracer, unobserved } from "./tracing.ts";
 import { runTransaction, type Transaction, type TransactionOptions } from "./transaction.ts";
 import { Wait } from "./wait.ts";
-import { Watch, type WatchOptions } from "./watch.ts";
+import type { Watch, WatchOptions } from "./watch.ts";
+import { newWatch } from "./watch-run.ts";
+import { WatchStreams } from "./watch-streams.ts";
 
 const { MemberAdd, MemberList, MemberPromote, MemberRemove, MemberUpdate } = ClusterService.methods;
 const { Alarm, Defragment, Downgrade, Hash, HashKV, MoveLeader, Snapshot, Status } =
@@ -151,6 +153,7 @@ export class Client implements KvCaller, AsyncDisposable {
   /** Calls about users and roles. */
   readonly auth: Auth;
   readonly timer: ClientTimer;
+  readonly #watches: WatchStreams;
   readonly #failover: Failover;
   readonly #openLink: OpenLink;
   readonly #tracer: Tracer;
@@ -172,6 +175,7 @@ export class Client implements KvCaller, AsyncDisposable {
     this.timer = timer;
     this.leases = new Leases(this);
     this.auth = new Auth(this);
+    this.#watches = new WatchStreams(this);
     if (credentials !== undefined && "token" in credentials) this.#token = credentials.token;
     // As in clientv3: a name without a password, or a password without a name, is no credential.
     else if (credentials?.name !== "" && credentials?.password !== "") this.#user = credentials;
@@ -200,7 +204,7 @@ export class Client implements KvCaller, AsyncDisposable {
 
   /** Watches a key or a range; starts when iterated. */
   watch(key: Bytes, options: WatchOptions = {}): Watch {
-    return new Watch(this, key, options);
+    return newWatch(this.#watches, key, options);
   }
 
   /** Opens a session: a lease that is kept alive; default 60 seconds. */

@@ -4,6 +4,7 @@
  *     _etcd-client-ssl[-NAME]._tcp.DOMAIN   https://host:port
  *     _etcd-client[-NAME]._tcp.DOMAIN       http://host:port
  */
+import { joinHostPort } from "@quorate/host";
 
 /**
  * The SRV records of _service._tcp.domain, by priority. Rejects with Node's error if there are
@@ -51,7 +52,7 @@ export async function discoverEndpoints(
     const name = serviceName === "" ? service : `${service}-${serviceName}`;
     try {
       for (const { host, port } of await lookup(name, domain)) {
-        const endpoint = `${scheme}://${host.includes(":") ? `[${host}]` : host}:${port}`;
+        const endpoint = `${scheme}://${joinHostPort(host, port)}`;
         if (scheme === "http" && !takesPlain)
           warn(`ignoring discovered insecure endpoint ${JSON.stringify(endpoint)}`);
         else endpoints.push(endpoint);

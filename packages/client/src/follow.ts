@@ -15,7 +15,7 @@ import { getStream } from "./range-stream.ts";
 import type { Bytes, RangeOptions } from "./requests.ts";
 import { mayResume, REOPEN } from "./resume.ts";
 import { Wait } from "./wait.ts";
-import { WATCH_SHAPE, Watch, type WatchOptions } from "./watch.ts";
+import { WATCH_SHAPE, type WatchOptions } from "./watch.ts";
 
 /** The range that follow() follows, and from where. */
 export interface FollowOptions
@@ -104,7 +104,7 @@ export async function* followResponses(
     try {
       yield* range.differences();
       yield { kind: "synced", revision: range.revision, isRead: true };
-      for await (const response of new Watch(caller, key, {
+      for await (const response of caller.watch(key, {
         ...watched,
         revision: range.revision + 1,
       })) {

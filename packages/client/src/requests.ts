@@ -40,6 +40,7 @@ export function toBytes(call: string, name: string, value: Bytes): Uint8Array {
   return value;
 }
 
+const NO_BYTES = new Uint8Array(0);
 const EVERYTHING = new Uint8Array(1);
 
 /**
@@ -93,9 +94,7 @@ export function keyRange(
   return {
     key: start,
     rangeEnd:
-      options.rangeEnd === undefined
-        ? new Uint8Array(0)
-        : toBytes(call, "rangeEnd", options.rangeEnd),
+      options.rangeEnd === undefined ? NO_BYTES : toBytes(call, "rangeEnd", options.rangeEnd),
   };
 }
 

@@ -14,7 +14,7 @@ export interface CallTrace {
 export interface Tracer {
   /** A unary call with its retries. */
   call<T>(trace: CallTrace, run: () => Promise<T>): Promise<T>;
-  /** The opening of a watch's stream, at first and after each break. */
+  /** The opening of a stream of watches, at first and after each break. */
   watch<T>(trace: CallTrace, run: () => Promise<T>): Promise<T>;
 }
 

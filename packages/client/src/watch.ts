@@ -9,25 +9,12 @@
  * that confirm a creation. The last response may have `canceled` set: the server refused the watch,
  * or compacted the history that it needs.
  */
-import { Backoff, CALLBACK, checkOptions, FLAG, INTEGER, oneOf, type Shape } from "@quorate/host";
-import {
-  defined,
-  Event,
-  KeyValue,
-  type ResponseHeader,
-  WatchCreateRequest,
-  WatchCreateRequest_FilterType,
-  type WatchRequest,
-  type WatchResponse,
-  WatchService,
-} from "@quorate/proto";
+import { CALLBACK, FLAG, INTEGER, oneOf, type Shape } from "@quorate/host";
+import type { ResponseHeader, WatchResponse } from "@quorate/proto";
 import { WAIT_SHAPE, type WaitOptions } from "./call-options.ts";
-import { type Caller, pause } from "./caller.ts";
 import { type Change, changesOf } from "./changes.ts";
-import { ClientError, deadlineError } from "./errors.ts";
-import { type Bytes, keyRange, RANGE_SHAPE, type RangeOptions } from "./requests.ts";
-import { isStaleToken, mayResume, REOPEN } from "./resume.ts";
-import type { ClientStream } from "./stream.ts";
+import type { ClientError } from "./errors.ts";
+import { RANGE_SHAPE, type RangeOptions } from "./requests.ts";
 
 /**
  * What a watch takes. When the signal is aborted the loop ends. `timeoutMs` is the time for a member
@@ -61,59 +48,29 @@ export const WATCH_SHAPE: Shape<WatchOptions> = {
   onBreak: CALLBACK,
 };
 
-/** What the server leaves out. */
-const FILTERS: Readonly<Record<Change["kind"], number>> = {
-  put: WatchCreateRequest_FilterType.NODELETE,
-  delete: WatchCreateRequest_FilterType.NOPUT,
-};
+/** What a watch is over: its responses, and how it ends. */
+export interface WatchedResponses extends AsyncIterableIterator<WatchResponse, undefined> {
+  requestProgress(): void;
+  cancel(): void;
+}
 
 /** The changes of a range, also over a change of the member: iterate over it, or over changes(). */
 export class Watch implements AsyncIterable<WatchResponse>, AsyncDisposable {
-  readonly #caller: Caller;
-  readonly #request: WatchCreateRequest;
-  readonly #onBreak: (error: ClientError) => void;
-  readonly #onCreated: ((header: ResponseHeader) => void) | undefined;
-  readonly #signal: AbortSignal | undefined;
-  readonly #timeoutMs: number | undefined;
-  readonly #stop = new AbortController();
-  /** Cancels the timer of a confirmation. */
-  #confirmed: () => void = () => {};
-  #next: number;
-  #stream: ClientStream<WatchRequest, WatchResponse> | undefined;
-  #isCreated = false;
-  #wantsProgress = false;
-  /** Whether the time of a confirmation runs. */
-  #isWaiting = false;
-  /** Whether it ran out. */
-  #isLate = false;
+  readonly #responses: WatchedResponses;
 
-  /** Made by Client.watch(). Throws TypeError for a wrong key or option. */
-  constructor(caller: Caller, key: Bytes, options: WatchOptions) {
-    checkOptions("watch", options, WATCH_SHAPE);
-    this.#caller = caller;
-    this.#signal = options.signal;
-    this.#timeoutMs = options.timeoutMs;
-    this.#next = options.revision ?? 0;
-    this.#onBreak = options.onBreak ?? (() => {});
-    this.#onCreated = options.onCreated;
-    this.#request = WatchCreateRequest.create({
-      ...keyRange("watch", key, options),
-      prevKv: options.prevKv ?? false,
-      progressNotify: options.progressNotify ?? false,
-      filters: options.only === undefined ? [] : [FILTERS[options.only]],
-    });
+  /** Made by Client.watch(). */
+  constructor(responses: WatchedResponses) {
+    this.#responses = responses;
   }
 
   /** Requests the server's revision, reported once the watch has yielded all changes up to it. */
   requestProgress(): void {
-    if (!this.#isCreated) this.#wantsProgress = true;
-    else this.#stream?.send({ requestUnion: { case: "progressRequest", value: {} } });
+    this.#responses.requestProgress();
   }
 
   /** Ends the watch; the loop over it ends. */
   cancel(): void {
-    this.#stop.abort();
-    this.#stream?.cancel();
+    this.#responses.cancel();
   }
 
   /** Ends the watch, as cancel(). */
@@ -125,52 +82,8 @@ export class Watch implements AsyncIterable<WatchResponse>, AsyncDisposable {
    * The responses. Iterate once. Throws ClientError for a failure that a retry at another member
    * cannot fix.
    */
-  async *[Symbol.asyncIterator](): AsyncGenerator<WatchResponse, undefined> {
-    const backoff = new Backoff(REOPEN);
-    const cancel = (): void => this.cancel();
-    let renewToken = false;
-    try {
-      if (this.#signal?.aborted) cancel();
-      else this.#signal?.addEventListener("abort", cancel);
-      while (!this.#stop.signal.aborted) {
-        try {
-          this.#awaitConfirmation();
-          for await (const response of await this.#open(renewToken)) {
-            renewToken = response.canceled && isStaleToken(response.cancelReason);
-            if (renewToken) break;
-            if (response.canceled) {
-              yield response;
-              return;
-            }
-            backoff.reset();
-            this.#advance(response);
-            if (!response.created) yield response;
-          }
-        } catch (error) {
-          if (this.#stop.signal.aborted) break;
-          if (!(error instanceof ClientError) || !mayResume(error)) throw error;
-          renewToken = isStaleToken(error.message);
-          this.#onBreak(error);
-        }
-        this.#isCreated = false;
-        await pause(this.#caller.timer, backoff.nextMs(), this.#stop.signal);
-      }
-      if (this.#isLate) throw deadlineError({ method: WatchService.methods.Watch.path });
-    } finally {
-      this.#confirmed();
-      this.#signal?.removeEventListener("abort", cancel);
-      this.#stream?.cancel();
-    }
-  }
-
-  /** Unless a member confirms the watch in time, it ends. */
-  #awaitConfirmation(): void {
-    if (this.#timeoutMs === undefined || this.#isWaiting) return;
-    this.#isWaiting = true;
-    this.#confirmed = this.#caller.timer.after(this.#timeoutMs, () => {
-      this.#isLate = true;
-      this.cancel();
-    });
+  [Symbol.asyncIterator](): AsyncIterableIterator<WatchResponse, undefined> {
+    return this.#responses;
   }
 
   /**
@@ -179,42 +92,5 @@ export class Watch implements AsyncIterable<WatchResponse>, AsyncDisposable {
    */
   changes(): AsyncGenerator<Change, undefined> {
     return changesOf(this);
-  }
-
-  async #open(renewToken: boolean): Promise<ClientStream<WatchRequest, WatchResponse>> {
-    const stream = await this.#caller.stream(WatchService.methods.Watch, undefined, {
-      requireLeader: true,
-      renewToken,
-    });
-    this.#stream = stream;
-    if (this.#stop.signal.aborted) stream.cancel();
-    else
-      stream.send({
-        requestUnion: {
-          case: "createRequest",
-          value: { ...this.#request, startRevision: this.#next },
-        },
-      });
-    return stream;
-  }
-
-  #advance({ header, created, events }: WatchResponse): void {
-    const revision = header?.revision ?? 0;
-    if (created) {
-      // A watch from now on starts behind the revision of its first creation, also when it is
-      // created again.
-      if (this.#next === 0) this.#next = revision + 1;
-      this.#isCreated = true;
-      this.#isWaiting = false;
-      this.#confirmed();
-      if (this.#wantsProgress) this.requestProgress();
-      this.#wantsProgress = false;
-      this.#onCreated?.(defined(header, "the header"));
-      return;
-    }
-    const last = events.at(-1);
-    if (last !== undefined)
-      this.#next = KeyValue.decode(defined(Event.decode(last).kv, "the kv")).modRevision + 1;
-    else if (revision >= this.#next) this.#next = revision + 1;
   }
 }

@@ -15,7 +15,9 @@ import type { Caller, StreamOptions } from "../src/caller.ts";
 import { ClientError } from "../src/errors.ts";
 import { LinkError, type LinkStream } from "../src/link.ts";
 import { ClientStream } from "../src/stream.ts";
-import { Watch, type WatchOptions } from "../src/watch.ts";
+import type { WatchOptions } from "../src/watch.ts";
+import { newWatch } from "../src/watch-run.ts";
+import { WatchStreams } from "../src/watch-streams.ts";
 
 /** The responses of a stream before it breaks, or why it cannot be opened. */
 type Script = readonly WatchResponse[] | ClientError;
@@ -76,7 +78,7 @@ async function run(
       return new ClientStream(WatchService.methods.Watch as never, link, "e0", () => {});
     },
   };
-  const watch = new Watch(caller as unknown as Caller, "k", {
+  const watch = newWatch(new WatchStreams(caller as unknown as Caller), "k", {
     onBreak: ({ message }) => breaks.push(message),
     ...options,
   });

@@ -1,7 +1,17 @@
 /** The difference of two texts, line by line. */
+import { h } from "./dom.js";
 
 /** Lines of each text that are compared, after equal ones at both ends are left out. */
 const MAX_LINES = 2000;
+
+const KINDS = { "+": "added", "-": "removed" };
+
+/** The same as elements, a line each. */
+export function diffLines(before, after) {
+  return lineDiff(before, after).map(([kind, line]) =>
+    h("div", { class: KINDS[kind] }, `${kind} ${line}`),
+  );
+}
 
 /**
  * Lines with what became of them: [" " | "-" | "+", line]. Texts with more lines that differ than

@@ -3,10 +3,11 @@
  * changed between two revisions.
  */
 import { call, get, own, prefixRange, range, session } from "./api.js";
-import { lineDiff } from "./diff.js";
+import { changedItems } from "./changes.js";
+import { diffLines } from "./diff.js";
 import { bytesText, countText, field, form, h, keyText, latin1, table, utf8 } from "./dom.js";
 import { verdict } from "./permissions.js";
-import { viewsOf } from "./values.js";
+import { textOf, viewsOf } from "./values.js";
 
 /** Versions of a key that are read at a time. */
 const HISTORY_STEP = 20;
@@ -42,6 +43,14 @@ export async function show(root, context) {
     size: 8,
     placeholder: "newest",
   });
+  const since = h("input", {
+    name: "since",
+    inputmode: "numeric",
+    pattern: "[0-9]*",
+    value: query.get("since") ?? "",
+    size: 8,
+    placeholder: "nothing",
+  });
   const tree = h("ul", { role: "tree", "aria-label": "Keys" });
   const details = h("section", { "aria-label": "Key" });
   const at = () => Number(revision.value) || 0;
@@ -49,10 +58,14 @@ export async function show(root, context) {
   const reload = context.guard(async () => {
     details.replaceChildren();
     const starts = prefix.value === "" ? roots() : [latin1(prefix.value)];
-    const lists = await Promise.all(starts.map((start) => items(start, start, state)));
+    const from = Number(since.value);
+    const read = (start) =>
+      from > 0 ? changedItems(start, from, state) : items(start, start, state);
+    const lists = await Promise.all(starts.map(read));
     tree.replaceChildren(...lists.flat());
     if (tree.children.length === 0) tree.append(h("li", { class: "faint" }, "no keys"));
-    else tree.querySelector("button").tabIndex = 0;
+    const first = tree.querySelector("button");
+    if (first !== null) first.tabIndex = 0;
   });
   const create = async () => {
     const written = await edit(prefix.value, "", state, true);
@@ -64,6 +77,7 @@ export async function show(root, context) {
       reload,
       field("Prefix", prefix),
       field("As of revision", revision),
+      field("Difference from revision", since),
       h("button", {}, "Show"),
       h("button", { type: "button", onclick: context.guard(create) }, "New key"),
     ),
@@ -288,13 +302,6 @@ function valueView(value) {
   return h("div", {}, h("div", { class: "row", role: "group" }, buttons), pre);
 }
 
-/** The best text of a value, for differences. */
-async function textOf(record) {
-  if (record === undefined) return "";
-  const [[, text]] = viewsOf(record.value);
-  return text;
-}
-
 /** The versions of a key, the newest first, each read at the revision before the next one. */
 function history(record, state) {
   const list = h("tbody");
@@ -332,11 +339,7 @@ function history(record, state) {
   const onchange = state.guard(async () => {
     const [before, after] = [known[chosen("before")], known[chosen("after")]];
     if (before === undefined || after === undefined) return;
-    const lines = lineDiff(await textOf(before), await textOf(after));
-    const kinds = { "+": "added", "-": "removed" };
-    diff.replaceChildren(
-      ...lines.map(([kind, line]) => h("div", { class: kinds[kind] }, `${kind} ${line}`)),
-    );
+    diff.replaceChildren(...diffLines(await textOf(before), await textOf(after)));
     diff.hidden = false;
   });
   const step = async () => {

@@ -9,6 +9,7 @@ const MAX_HEX_BYTES = 32 * 1024;
 const MAX_FIELDS = 5000;
 const MAX_DEPTH = 12;
 const KUBERNETES = "k8s\0";
+const KUBERNETES_ENCRYPTED = "k8s:enc:";
 /** A longer value is not decoded by the member. */
 const MAX_DECODED_BYTES = 16 * 1024;
 
@@ -20,22 +21,29 @@ export function viewsOf(value) {
   const left = value.length - cut.length;
   const note = left > 0 ? `\n… ${left} bytes more` : "";
   const views = [];
-  if (value.startsWith(KUBERNETES) && value.length <= MAX_DECODED_BYTES)
+  const isKubernetes = value.startsWith(KUBERNETES);
+  if ((isKubernetes || value.startsWith(KUBERNETES_ENCRYPTED)) && value.length <= MAX_DECODED_BYTES)
     views.push(["Kubernetes", kubernetes(value)]);
   const text = utf8(cut);
   const json = left === 0 && text !== undefined ? indentedJson(text) : undefined;
   if (json !== undefined) views.push(["JSON", json]);
   if (text !== undefined) views.push(["Text", visible(text) + note]);
-  const isKubernetes = value.startsWith(KUBERNETES);
   const fields = left === 0 ? protobufText(isKubernetes ? value.slice(4) : value) : undefined;
   if (fields !== undefined) views.push(["Protobuf", fields]);
   views.push(["Hex", hexText(value)]);
   return views;
 }
 
+/** The best text of a record's value, for differences; empty where there is no record. */
+export async function textOf(record) {
+  if (record === undefined) return "";
+  const [[, text]] = viewsOf(record.value);
+  return text;
+}
+
 async function kubernetes(value) {
   const { yaml } = await own("decode", { value: btoa(value) });
-  return yaml ?? "(no object of a kind that is known here; see Protobuf)";
+  return visible(yaml ?? "# too long to be decoded here");
 }
 
 /** Text whose controls and marks of direction are seen. */

@@ -4,7 +4,7 @@
  * permission, limits, metrics and the audit log are those of the JSON gateway:
  *
  *     overview, rates, decode   Status: any user
- *     children, top             Status, and Range over the keys: who may read them
+ *     children, top, changes    Status, and Range over the keys: who may read them
  *     log                       UserList: the role root
  */
 import {
@@ -13,7 +13,7 @@ import {
   type HttpExchangeListener,
   type HttpHead,
 } from "@quorate/host";
-import { callerOf, type Member, pinned } from "@quorate/member";
+import { callerOf, type Member, pinned, type SliceTask } from "@quorate/member";
 import {
   AuthService,
   fromBase64,
@@ -27,7 +27,8 @@ import {
 } from "@quorate/proto";
 import { errorResponse, type RpcObserver, type ServiceTable, StatusError } from "@quorate/rpc";
 import { contextOf, ExchangeCaller, ServiceCalls, toStatusError } from "@quorate/services";
-import { keyRange } from "@quorate/store";
+import { type KeyRange, keyRange, type PinnedView, type Steps } from "@quorate/store";
+import { changesSteps } from "./changes.ts";
 import { childrenOf } from "./children.ts";
 import type { LogRing } from "./log-ring.ts";
 import { endOfPrefix } from "./names.ts";
@@ -143,8 +144,19 @@ export class ConsoleApi {
         const request = { prefix, from, revision: numberOf(body, "revision") };
         return childrenOf(this.#pages, caller, request);
       }
-      case "top":
-        return this.#top(keyOf(body, "prefix"), numberOf(body, "minutes"), caller);
+      case "top": {
+        const prefix = keyOf(body, "prefix");
+        const since = rates.revisionBefore(numberOf(body, "minutes") * 60_000);
+        return this.#walk(prefix, caller, (view, task, range) =>
+          topSteps(view, task, { prefix, range, since }),
+        );
+      }
+      case "changes": {
+        const [from, to] = [numberOf(body, "from"), numberOf(body, "to")];
+        return this.#walk(keyOf(body, "prefix"), caller, (view, task, range) =>
+          changesSteps(view, task, { range, from, to }),
+        );
+      }
       case "log":
         return { lines: log.after(numberOf(body, "after")) };
       case "decode": {
@@ -156,7 +168,12 @@ export class ConsoleApi {
     }
   }
 
-  async #top(prefix: string, minutes: number, caller: ExchangeCaller): Promise<unknown> {
+  /** Walks through the index of the keys with a prefix, in slices. */
+  async #walk<T>(
+    prefix: string,
+    caller: ExchangeCaller,
+    steps: (view: PinnedView, task: SliceTask, range: KeyRange) => Steps<T>,
+  ): Promise<T> {
     const member = this.#member;
     const { path } = KVService.methods.Range;
     const key = fromLatin1(prefix === "" ? "\0" : prefix);
@@ -164,15 +181,14 @@ export class ConsoleApi {
     const request = RangeRequest.create({ key, rangeEnd, serializable: true, limit: 1 });
     // For the audit log; the walk below is permitted by itself.
     await this.#pages.unary(KVService.methods.Range, request, caller);
-    const since = this.#parts.rates.revisionBefore(minutes * 60_000);
     const reader = callerOf(contextOf(path, caller));
-    const top = { prefix, range: keyRange(key, rangeEnd), since };
+    const range = keyRange(key, rangeEnd);
     return member.read(reader, {
       access: { kind: "range", request },
       linearizable: false,
       run: () =>
         member.slices.run(reader, (task) =>
-          pinned(member, task, (view) => topSteps(view, task, top)),
+          pinned(member, task, (view) => steps(view, task, range)),
         ),
     });
   }

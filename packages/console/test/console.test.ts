@@ -1,12 +1,13 @@
 /**
  * The console in a headless Chromium, over three members with users: each view at two widths, with
- * many keys, hostile names, and a member down. An error in the page's console, such as a violation
- * of its policy, fails the test. QUORATE_CONSOLE_KEYS sets the count of keys, QUORATE_WRITE_DOCS=1
- * writes the pictures of docs/operate/console.md.
+ * many keys, hostile names, and a member down; and over TLS, behind front-end threads. An error in
+ * the page's console, such as a violation of its policy, fails the test. QUORATE_CONSOLE_KEYS sets
+ * the count of keys, QUORATE_WRITE_DOCS=1 writes the pictures of docs/operate/console.md.
  * @slow
  */
 import assert from "node:assert/strict";
-import { writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { fromUtf8, toBase64 } from "@quorate/proto";
@@ -19,7 +20,8 @@ import {
   PASSWORD,
 } from "../../../test/support/auth.ts";
 import { Browser, type Page, skipWithoutBrowser, WINDOWS } from "../../../test/support/browser.ts";
-import { type TestCluster, withCluster } from "../../../test/support/cluster.ts";
+import { makeCertificate } from "../../../test/support/certs.ts";
+import { type OwnTls, type TestCluster, withCluster } from "../../../test/support/cluster.ts";
 
 const KEYS = Number(process.env["QUORATE_CONSOLE_KEYS"] ?? 20_000);
 const WRITES_DOCS = process.env["QUORATE_WRITE_DOCS"] === "1";
@@ -41,8 +43,13 @@ const HOSTILE: readonly string[] = [
 
 const base64 = (text: string): string => toBase64(fromUtf8(text));
 
-async function post(url: string, path: string, body: object): Promise<Record<string, unknown>> {
-  const response = await fetch(url + path, { method: "POST", body: JSON.stringify(body) });
+async function post(
+  url: string,
+  path: string,
+  body: object,
+  headers: Record<string, string> = {},
+): Promise<Record<string, unknown>> {
+  const response = await fetch(url + path, { method: "POST", headers, body: JSON.stringify(body) });
   const text = await response.text();
   assert.equal(response.status, 200, text);
   return JSON.parse(text);
@@ -135,6 +142,62 @@ test("the console in a browser", { skip: skipWithoutBrowser }, async (t) => {
   t.after(() => browser.close());
   const flags = ["--console", ...CHEAP_LOGINS];
   await withCluster({ size: 3, flags }, (cluster) => seen(t, browser, cluster));
+});
+
+test("the console over TLS, behind front-end threads", {
+  skip: skipWithoutBrowser,
+}, async (t) => {
+  const browser = new Browser();
+  t.after(() => browser.close());
+  const dir = mkdtempSync(join(tmpdir(), "quorate-console-"));
+  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  const certificate = makeCertificate({ name: "member", ipAddresses: ["127.0.0.1"] });
+  const [cert, key] = [join(dir, "cert.pem"), join(dir, "key.pem")];
+  writeFileSync(cert, certificate.certPem);
+  writeFileSync(key, certificate.keyPem);
+  const tls: OwnTls = {
+    identity: { ca: certificate.certPem },
+    flagsOf: () => [
+      `--cert-file=${cert}`,
+      `--key-file=${key}`,
+      `--peer-cert-file=${cert}`,
+      `--peer-key-file=${key}`,
+    ],
+  };
+  const flags = ["--console", "--frontend-threads=2"];
+  await withCluster({ size: 1, tls, flags }, async ({ members: [member] }) => {
+    const page = await browser.open("about:blank?");
+    await page.send("Security.setIgnoreCertificateErrors", { ignore: true });
+    await page.send("Page.navigate", { url: `${member.clientUrl}/console/` });
+    await page.watchErrors();
+    await page.until(`document.querySelectorAll("[data-view=members] tbody tr").length === 1`);
+    assert.equal(
+      await page.evaluate(`performance.getEntriesByType("navigation")[0].nextHopProtocol`),
+      "h2",
+    );
+    await go(page, "watch?prefix=live/", "From revision");
+    await click(page, button("Watch"));
+    await page.until(`document.querySelector("[role=status]").innerText.startsWith("watching")`);
+    const body = { key: base64("live/one"), value: base64("hello") };
+    await page.evaluate(
+      `fetch("/v3/kv/put", { method: "POST", body: ${JSON.stringify(JSON.stringify(body))} }).then(() => 0)`,
+    );
+    await page.until(
+      `document.querySelector("[data-view=watch] tbody")?.innerText.includes("live/one")`,
+    );
+    await go(page, "keys", "live/");
+    await click(page, item("live/"));
+    await page.until(`${item("one")} !== undefined`);
+    await click(page, item("one"));
+    await page.until(`document.querySelector("pre")?.innerText === "hello"`);
+    for (const [view, shows] of [
+      ["rates", "Latency of writes"],
+      ["top", "live/"],
+      ["log", "ready to serve client requests"],
+    ] as const)
+      await go(page, view, shows);
+    assert.deepEqual(page.errors, []);
+  });
 });
 
 async function seen(t: TestContext, browser: Browser, cluster: TestCluster): Promise<void> {
@@ -273,6 +336,23 @@ async function seen(t: TestContext, browser: Browser, cluster: TestCluster): Pro
     assert.deepEqual(page.errors, []);
   });
 
+  await step("a prefix has a difference between two revisions", async () => {
+    await putAsRoot("config/new.json", "{}");
+    await go(page, "keys?prefix=config/&since=2", "app.json");
+    await page.until(`document.querySelector("[role=tree]").innerText.includes("2 added")`);
+    const { header } = await post(url, "/v3/maintenance/status", {}, asRoot);
+    const { revision } = header as { revision: string };
+    await putAsRoot("config/app.json", '{"replicas":4}');
+    await type(page, "Difference from revision", revision);
+    await click(page, button("Show"));
+    await page.until(
+      `document.querySelector("[role=tree]").innerText.includes("0 added, 1 changed, 0 removed")`,
+    );
+    await click(page, item("app.json"));
+    await page.until(`document.querySelector("pre")?.innerText.includes('+   "replicas": 4')`);
+    assert.deepEqual(page.errors, []);
+  });
+
   await step("events are shown as they come", async () => {
     await go(page, "watch?prefix=live/", "From revision");
     await click(page, button("Watch"));
@@ -322,6 +402,52 @@ async function seen(t: TestContext, browser: Browser, cluster: TestCluster): Pro
     await press("?");
     await page.until(`document.querySelector("dialog").open`);
     await click(page, button("Close"));
+    const theme = () => page.evaluate<string>(`getComputedStyle(document.body).backgroundColor`);
+    const before = await theme();
+    await press("t");
+    assert.notEqual(await theme(), before);
+    await press("t");
+    assert.equal(await theme(), before);
+  });
+
+  await step("a key is made and deleted, and a lease revoked", async () => {
+    const inDialog = `document.querySelector("dialog[open] form")`;
+    await go(page, "keys?prefix=made/", "New key");
+    await click(page, button("New key"));
+    await page.until(`${inDialog} !== null`);
+    await page.evaluate(`(() => {
+      ${inDialog}.elements.key.value = "made/here";
+      ${inDialog}.elements.value.value = "by hand";
+      ${inDialog}.requestSubmit();
+    })()`);
+    await page.until(`${item("here")} !== undefined`);
+    await click(page, item("here"));
+    await page.until(`document.querySelector("pre")?.innerText === "by hand"`);
+    await click(page, button("Delete"));
+    await page.until(`${inDialog} !== null`);
+    await page.evaluate(`${inDialog}.requestSubmit()`);
+    await page.until(`document.querySelector("main").innerText.includes("does not exist")`);
+    await go(page, "leases", "locks/nightly/");
+    await click(page, button("Revoke"));
+    await page.until(`${inDialog} !== null`);
+    await page.evaluate(`${inDialog}.requestSubmit()`);
+    await page.until(
+      `document.querySelector("[data-view=leases]")?.innerText.includes("0 leases")`,
+    );
+    assert.deepEqual(page.errors, []);
+  });
+
+  await step("the log is filtered", async () => {
+    await go(page, "log", "ready to serve client requests");
+    const rows = () => page.evaluate<number>(`document.querySelectorAll(".log tr").length`);
+    const all = await rows();
+    await page.evaluate(`(() => {
+      const input = document.querySelector("[data-view=log] input");
+      input.value = "ready to serve";
+      input.dispatchEvent(new Event("input"));
+    })()`);
+    const some = await rows();
+    assert.ok(some > 0 && some < all, `${some} of ${all}`);
   });
 
   if (WRITES_DOCS) await writePictures(page, putAsRoot);

@@ -203,7 +203,7 @@ test("every command's help has all of its flags, global ones apart", async () =>
         const part = name in program.globals || names.length === 0 ? global : own;
         assert.match(
           part,
-          new RegExp(`^ {2}(?:-\\w, | {4})--${name}(?: |$)`, "m"),
+          new RegExp(`^ {2}(?:-\\w, | {4})--${name}(?:\\[=| |$)`, "m"),
           `${names.join(" ")} --${name}`,
         );
       }

@@ -4,7 +4,7 @@
  * messages, which Go puts at random.
  */
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
@@ -12,6 +12,8 @@ import { gunzipSync } from "node:zlib";
 import { runProgram } from "@quorate/cli";
 import { FakeIo } from "@quorate/cli/testing";
 import { levelKeyspaces } from "@quorate/host/node";
+import { fromUtf8, KeyValue } from "@quorate/proto";
+import { FILE_BUCKETS } from "@quorate/store";
 import fc from "fast-check";
 import type { BucketRecord, BucketSource } from "../src/dump/bucket-source.ts";
 import { decodedText, reversedRecords } from "../src/dump/db.ts";
@@ -121,6 +123,64 @@ test("a member's store has the same records as the file that it was made from", 
   } finally {
     await held.close().catch(() => {});
   }
+});
+
+test("--decode k8s: values of Kubernetes are YAML, all else is in comments", async () => {
+  // Neither --decode alone nor a word behind it is anything new.
+  assert.equal(
+    await dump("iterate-bucket", "--decode", file, "key"),
+    await dump("iterate-bucket", file, "key", "--decode=true"),
+  );
+  const dataDir = join(scratch, "of-kubernetes");
+  mkdirSync(join(dataDir, "member/store/db"), { recursive: true });
+  const database = await levelKeyspaces.open(join(dataDir, "member/store/db"), { create: true });
+  const object = { apiVersion: "example.org/v1", kind: "Widget", metadata: { name: "w" } };
+  const keys = ["/registry/example.org/widgets/w", "foo\n", "/registry/secrets/s"];
+  const values = [JSON.stringify(object), "bar", "k8s:enc:aesgcm:v1:key1:x"];
+  try {
+    await database.write(
+      keys.map((key, i) => {
+        const revision = i + 2;
+        const name = Buffer.alloc(18);
+        name.set([FILE_BUCKETS.key, ...Buffer.alloc(7), revision, 0x5f]);
+        const record = {
+          key: fromUtf8(key),
+          value: fromUtf8(values[i]),
+          createRevision: revision,
+          modRevision: revision,
+          version: 1,
+        };
+        return { key: name, value: KeyValue.encode(KeyValue.create(record)) };
+      }),
+    );
+  } finally {
+    await database.close();
+  }
+  const documents = [
+    `# rev={Revision:{Main:2 Sub:0} tombstone:false}, key "/registry/example.org/widgets/w" | created 2 | mod 2 | ver 1
+apiVersion: example.org/v1
+kind: Widget
+metadata:
+  name: w
+  resourceVersion: "2"
+`,
+    `# rev={Revision:{Main:3 Sub:0} tombstone:false}, key "foo\\n" | created 3 | mod 3 | ver 1
+# no object of Kubernetes, 3 bytes: it is neither protobuf nor JSON
+`,
+    `# rev={Revision:{Main:4 Sub:0} tombstone:false}, key "/registry/secrets/s" | created 4 | mod 4 | ver 1
+# encrypted by aesgcm with the key "key1", 24 bytes
+`,
+  ].map((text) => `---\n${text}`);
+  assert.equal(await dump("scan-keys", dataDir, "0", "--decode", "k8s"), documents.join(""));
+  assert.equal(
+    await dump("iterate-bucket", dataDir, "key", "--decode=k8s"),
+    documents.toReversed().join(""),
+  );
+  const records = (await dump("scan-keys", file, "0")).match(/index=/g)!;
+  const scanned = await dump("scan-keys", file, "0", "--decode", "k8s");
+  assert.equal(scanned.match(/^# pageID=\d+, index=\d+\/\d+, rev=/gm)?.length, records.length);
+  const refused = await run("dump-db", "iterate-bucket", file, "key", "--decode=yaml");
+  assert.match(refused.err, /--decode is k8s, true or false/);
 });
 
 test("damage is reported with its offset and the next command; scan-keys finds the rest", async () => {

@@ -1,7 +1,30 @@
 /** The plan that replaces all members: its order, its safety at every step, and the way back. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { endAdvice, removedAdvice, startAdvice } from "../src/migrate/advice.ts";
 import { describe, nextStep, type Present, planOf, type Wanted } from "../src/migrate/plan.ts";
+
+test("who may not touch units and manifests says what to do with them, at each step", () => {
+  const started = startAdvice("q1", "quorate");
+  for (const part of [
+    "give q1 an empty --data-dir, --listen-peer-urls, --listen-client-urls,",
+    "--advertise-client-urls, and certificates",
+    "run quorate with them",
+    "EnvironmentFile of its unit, then: systemctl enable --now UNIT",
+    "/etc/kubernetes/manifests, with other ports and another hostPath",
+  ])
+    assert.ok(started.includes(part), part);
+  const removed = removedAdvice("m1");
+  for (const part of [
+    "m1 ends by itself",
+    "systemctl disable UNIT",
+    "move its manifest out of /etc/kubernetes/manifests",
+  ])
+    assert.ok(removed.includes(part), part);
+  const end = endAdvice(["https://a:2379", "https://b:2379"]);
+  for (const flag of ["--endpoints=", "--etcd-servers="])
+    assert.ok(end.includes(`${flag}https://a:2379,https://b:2379\n`), flag);
+});
 
 const url = (name: string): string => `http://${name}:2380`;
 const wantedAll = (...names: readonly string[]): Wanted[] =>

@@ -1,5 +1,6 @@
 /** Addresses of sockets, for log lines and services. */
 import type { Socket } from "node:net";
+import { joinHostPort } from "../src/host-port.ts";
 
 /**
  * The remote "host:port" (brackets around an IPv6 address), "@" for a unix socket, as Go prints
@@ -14,9 +15,7 @@ export function addressOf(socket: Socket): string {
       : socket;
   const { remoteAddress, remotePort } = known;
   if (remoteAddress === undefined) return "@";
-  return remoteAddress.includes(":")
-    ? `[${remoteAddress}]:${remotePort}`
-    : `${remoteAddress}:${remotePort}`;
+  return joinHostPort(remoteAddress, remotePort);
 }
 
 /** The remote host without its port; "@" for a unix socket. */

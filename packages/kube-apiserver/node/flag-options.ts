@@ -2,11 +2,14 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { FlagValues } from "@quorate/cli";
+import { splitHostPort } from "@quorate/host";
 import { CodedError } from "@quorate/proto";
 import { AUTHORIZATION_MODES, type AuthorizationMode } from "../src/authz/union.ts";
+import { type ChaosSettings, chaosSettingsOf } from "../src/chaos/settings.ts";
 import { CONTROLLERS, type ControllerName } from "../src/controllers/controllers.ts";
 import { firstAddressOf } from "../src/crd/validation/ip.ts";
 import type { EtcdOptions, EtcdOverride, ServeOptions } from "./serve-options.ts";
+import { REFUSED_FLAGS } from "./unused-flags.ts";
 
 /** A flag that is refused; the text is for the operator. */
 export class FlagRefusal extends CodedError<"BadFlag"> {
@@ -35,6 +38,8 @@ const PLUGINS = new Set([
 /** Throws FlagRefusal. */
 export function optionsOf(flags: FlagValues): ServeOptions {
   const bindAddress = flags.string("bind-address");
+  for (const [name, { doc }] of Object.entries(REFUSED_FLAGS))
+    if (flags.isSet(name)) throw new FlagRefusal(`--${name} is ${doc}`);
   return {
     bindAddress,
     port: within(flags, "secure-port", 0, MAX_PORT),
@@ -70,7 +75,17 @@ export function optionsOf(flags: FlagValues): ServeOptions {
     webhookServices: servicesOf(flags),
     shutdownDelayMs: flags.durationMs("shutdown-delay-duration"),
     kubeconfigPath: flags.string("kubeconfig-out"),
+    chaos: chaosOf(flags.string("chaos")),
   };
+}
+
+function chaosOf(text: string): ChaosSettings | undefined {
+  if (text === "") return undefined;
+  try {
+    return chaosSettingsOf(text);
+  } catch (error) {
+    throw new FlagRefusal(`--chaos: ${(error as Error).message}`);
+  }
 }
 
 /** The first address of the first range: "10.0.0.1" of "10.0.0.0/24,fd00::/112". */
@@ -220,8 +235,9 @@ function auditOf(flags: FlagValues): ServeOptions["audit"] {
 function servicesOf(flags: FlagValues): ReadonlyMap<string, string> {
   const services = new Map<string, string>();
   for (const text of flags.strings("webhook-service")) {
-    const [service, address, ...rest] = text.split("=");
-    if (!service?.includes(".") || !address?.includes(":") || rest.length > 0)
+    const [service, address = "", ...rest] = text.split("=");
+    const isPlace = splitHostPort(address) !== undefined && rest.length === 0;
+    if (!service?.includes(".") || !isPlace)
       throw new FlagRefusal(`--webhook-service is ${text}; it must be name.namespace=host:port`);
     services.set(service, address);
   }

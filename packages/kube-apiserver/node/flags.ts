@@ -1,5 +1,6 @@
 /** The flags of `quorate apiserver`: kube-apiserver's names where it has the option. */
 import type { Flag, Flags, FlagValues } from "@quorate/cli";
+import { REFUSED_FLAGS, UNUSED_FLAGS } from "./unused-flags.ts";
 
 const text = (doc: string, defaultText = ""): Flag => ({ kind: "string", defaultText, doc });
 const yesNo = (doc: string, defaultText = "false"): Flag => ({ kind: "bool", defaultText, doc });
@@ -63,6 +64,7 @@ const identity: Flags = {
   "anonymous-auth": yesNo("serve requests without credentials as system:anonymous", "true"),
   "authorization-mode": list("authorizers in order: RBAC, AlwaysAllow, AlwaysDeny", "RBAC"),
   "enable-admission-plugins": list("admission besides the standard one, by plug-in names"),
+  "disable-admission-plugins": list("plug-ins that are not to run, where they are not always on"),
   controllers: list(
     "controllers that run here, by kube-controller-manager's names: * for all, name or -name for one; empty for none, as with envtest",
     "*",
@@ -82,6 +84,9 @@ const limits: Flags = {
   "max-mutating-requests-inflight": int("writes in flight at a time", "200"),
   "request-timeout": duration("the longest time of a request that is no watch", "1m0s"),
   "min-request-timeout": int("seconds after which a watch ends, or up to twice as many", "1800"),
+  chaos: text(
+    "faults by seed, for tests of controllers: seed=7,stale-lists=0.3,watch-delay=0.5:2s,gone=0.1,cuts=0.1,agent=NAME",
+  ),
   "webhook-service": list("where services of webhooks are: name.namespace=host:port"),
   "shutdown-delay-duration": duration("how long /readyz fails before the server stops", "0s"),
   "log-level": {
@@ -104,18 +109,9 @@ const audit: Flags = {
   "audit-log-compress": yesNo("compress rotated files"),
 };
 
-/** Flags of kube-apiserver about what is not here: accepted, so that its command lines start. */
-const ignored: Flags = {
-  "allow-privileged": yesNo("no effect: pods do not run here"),
-  "disable-admission-plugins": list("no effect: only the standard admission is on"),
-  profiling: yesNo("no effect: there are no profiles to serve", "true"),
-  "storage-backend": text("no effect: etcd3 is the only one"),
-  v: text("no effect: see --log-level"),
-};
-
-/** Names of the ignored flags that were given, each with the reason. */
+/** Names of the flags without effect that were given, each with the reason. */
 export function ignoredFlags(flags: FlagValues): readonly (readonly [string, string])[] {
-  return Object.entries(ignored)
+  return Object.entries(UNUSED_FLAGS)
     .filter(([name]) => flags.isSet(name))
     .map(([name, { doc }]) => [name, doc] as const);
 }
@@ -127,5 +123,6 @@ export const API_SERVER_FLAGS: Flags = {
   ...identity,
   ...limits,
   ...audit,
-  ...ignored,
+  ...UNUSED_FLAGS,
+  ...REFUSED_FLAGS,
 };

@@ -1,6 +1,8 @@
 /** What an API server is started with, from flags or from a program. */
 
 import type { AuthorizationMode } from "../src/authz/union.ts";
+import type { ChaosFault } from "../src/chaos/chaos.ts";
+import type { ChaosSettings } from "../src/chaos/settings.ts";
 import { CONTROLLERS, type ControllerName } from "../src/controllers/controllers.ts";
 import type { TypedResource } from "../src/typed/define-resource.ts";
 
@@ -80,6 +82,10 @@ export interface ServeOptions {
   readonly shutdownDelayMs: number;
   /** "": admin.kubeconfig in the data directory. */
   readonly kubeconfigPath: string;
+  /** Faults for tests of controllers; undefined: none. */
+  readonly chaos: ChaosSettings | undefined;
+  /** Told of each fault. */
+  readonly onFault?: ((fault: ChaosFault) => void) | undefined;
 }
 
 /** --audit-policy-file and --audit-log-*. Requests are recorded where both paths are given. */
@@ -144,4 +150,5 @@ export const DEFAULT_SERVE_OPTIONS: Omit<ServeOptions, "dataDir"> = {
   webhookServices: new Map(),
   shutdownDelayMs: 0,
   kubeconfigPath: "",
+  chaos: undefined,
 };

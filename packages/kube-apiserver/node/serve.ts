@@ -70,6 +70,8 @@ export interface ServingApi {
   readonly kubeconfig: string;
   readonly kubeconfigPath: string;
   readonly plane: ControlPlane;
+  /** A client of the cluster that holds the objects. */
+  readonly store: Client;
   /** The certificate in that kubeconfig. */
   readonly admin: Pair;
   /** A kubeconfig with a new client certificate: its CN is the user, its O's are the groups. */
@@ -129,6 +131,7 @@ async function open(options: ServeOptions, deps: ServeDeps, opened: Opened): Pro
     sha256Hex: (text) => hash("sha256", text),
     openSocket: watchSockets(nodeClock),
     auditor: audit?.auditor,
+    onFault: options.onFault,
     healthChecks: [{ name: "kms-providers", check: () => encryption.problem() }],
     webhooks: new HttpsWebhookCaller({ services: options.webhookServices }),
     transformerOf: ({ kind, resource }) =>
@@ -162,6 +165,7 @@ async function open(options: ServeOptions, deps: ServeDeps, opened: Opened): Pro
     ...written(options, certificates, url),
     url,
     plane,
+    store: client,
     kubeconfigFor,
     admin: certificates.admin,
     stop: stopOf(options, plane, engine, opened),
@@ -303,6 +307,7 @@ function planeOptions(
     requestTimeoutMs: options.requestTimeoutMs,
     maxInFlight: options.maxInFlight,
     eventTtlSeconds: options.eventTtlSeconds,
+    chaos: options.chaos,
     version: versionDocument(),
     policy: {
       enforceOwnerReferences: options.enforceOwnerReferences,

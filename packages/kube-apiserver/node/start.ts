@@ -8,6 +8,7 @@ import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { enableCompileCache, getCompileCacheDir } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Client } from "@quorate/client";
 import { type Logger, silentLogger } from "@quorate/host";
 import type { ControlPlane } from "../src/server/control-plane.ts";
 import { JsonClient, type JsonRequest, type JsonResponse } from "./json-client.ts";
@@ -39,6 +40,8 @@ export interface RunningApiServer extends AsyncDisposable {
   kubeconfigFor(user: string, groups: readonly string[]): Promise<string>;
   /** The parts of the server, for programs that add resources. */
   readonly plane: ControlPlane;
+  /** A client of the cluster that holds the objects. */
+  readonly store: Client;
   stop(): Promise<void>;
 }
 
@@ -68,7 +71,7 @@ export async function startApiServer(options: StartOptions = {}): Promise<Runnin
       await serving.stop();
       remove();
     };
-    const { url, caPem: ca, kubeconfig, kubeconfigPath, kubeconfigFor, plane } = serving;
+    const { url, caPem: ca, kubeconfig, kubeconfigPath, kubeconfigFor, plane, store } = serving;
     return {
       url,
       ca,
@@ -76,6 +79,7 @@ export async function startApiServer(options: StartOptions = {}): Promise<Runnin
       kubeconfigPath,
       kubeconfigFor,
       plane,
+      store,
       stop,
       request: (path, request) => client.request(path, request),
       [Symbol.asyncDispose]: stop,

@@ -10,7 +10,7 @@
  */
 
 import { posix } from "node:path";
-import { tlsContext } from "@quorate/host";
+import { splitHostPort, tlsContext } from "@quorate/host";
 import { defined } from "@quorate/proto";
 import type { Agent, Dispatcher } from "undici";
 import {
@@ -123,8 +123,9 @@ export class HttpsWebhookCaller implements WebhookCaller {
     const connector = buildConnector({ ...tlsContext({ trusted: caPem }), timeout: 30_000 });
     const connect: typeof connector = (options, callback) => {
       if (address === undefined) return connector(options, callback);
-      const [hostname, port] = split(address);
-      connector({ ...options, hostname, port, servername: options.hostname }, callback);
+      const { host, port } = defined(splitHostPort(address), "the address of a service");
+      const target = { hostname: host, port: String(port), servername: options.hostname };
+      connector({ ...options, ...target }, callback);
     };
     const agent = new Agent({
       connect,
@@ -148,11 +149,6 @@ export class HttpsWebhookCaller implements WebhookCaller {
 
 /** The reason of a call that took too long. */
 const DEADLINE = new WebhookCallError("Timeout", "context deadline exceeded");
-
-function split(address: string): [string, string] {
-  const colon = address.lastIndexOf(":");
-  return [address.slice(0, colon).replace(/^\[|\]$/g, ""), address.slice(colon + 1)];
-}
 
 function placeOf(config: WebhookClientConfig, services: ReadonlyMap<string, string>): Place {
   const caPem = caOf(config.caBundle);

@@ -29,6 +29,10 @@ export const commands: PackageCommands = {
       about: "kube-apiserver's audit log",
       file: "packages/kube-apiserver/test/interop/audit/main.ts",
     },
+    policies: {
+      about: "kube-apiserver's admission policies",
+      file: "packages/kube-apiserver/test/interop/policies/main.ts",
+    },
     policy: {
       about: "kube-apiserver's decisions",
       file: "packages/kube-apiserver/test/interop/policy/main.ts",
@@ -43,12 +47,21 @@ export const commands: PackageCommands = {
       about: "client-go and controller-runtime",
       file: "packages/kube-apiserver/test/interop/go/main.ts",
     },
+    bugs: {
+      about: "published bugs of operators, found by faults from seeds",
+      file: "packages/kube-apiserver/test/bugs/main.ts",
+    },
     suites: {
       about: "tests of other projects, unchanged, on the API server",
       file: "packages/kube-apiserver/test/interop/go/suites.ts",
     },
   },
   soak: {
+    "migrate-apiserver": {
+      about: "etcd below a kube-apiserver goes to Quorate and back",
+      file: "packages/kube-apiserver/test/robustness/migrate.ts",
+      isBundled: true,
+    },
     operator: {
       about: "a cluster's life under the operator, with pods as processes",
       file: "packages/kube-apiserver/test/operator/soak.ts",

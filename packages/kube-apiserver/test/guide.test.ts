@@ -29,6 +29,9 @@ test("the guide to the API server does what it says", {
   assert.match(secret, /^opensesame$/m);
   assert.match(secret, /^k8s:enc:aesgcm:v1:key1:/m);
   assert.match(secret, /^not in clear text$/m);
+  const stored = printed("create configmap plain");
+  assert.match(stored, /^the same$/m);
+  assert.match(stored, /^# encrypted by aesgcm with the key "key1", \d+ bytes$/m);
 });
 
 test("the guide's example runs", async () => {

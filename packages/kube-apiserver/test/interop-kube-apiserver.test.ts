@@ -15,7 +15,14 @@ import { connect } from "@quorate/client/node";
 import { silentLogger } from "@quorate/host";
 import { nodeClock } from "@quorate/host/node";
 import type { GroupVersionKind, KubeObject, ObjectCodec } from "@quorate/kube-storage";
-import { EtcdStore, jsonCodec, kindSource, LeaseManager } from "@quorate/kube-storage";
+import {
+  EtcdStore,
+  jsonCodec,
+  kindSource,
+  LeaseManager,
+  parseYaml,
+  storedValueText,
+} from "@quorate/kube-storage";
 import {
   listOptions,
   podAttributes,
@@ -245,6 +252,22 @@ async function readTheirs(one: KindCase, api: KubeApi, client: Client, encryptio
     Buffer.from(value).toString("latin1"),
     `other bytes: ${toUtf8(value)}`,
   );
+  const { managedFields: __, ...metadata } = created.body.metadata;
+  const shown = await parseYaml(await storedValueText(value, kvs[0].modRevision));
+  assert.deepEqual(shown.value, { ...created.body, metadata });
+}
+
+/** Whatever it wrote at its start is shown, but for what is encrypted. */
+async function showAll(client: Client) {
+  const { kvs } = await client.get("/registry/", { prefix: true });
+  assert.ok(kvs.length > 100, `${kvs.length} objects`);
+  let encrypted = 0;
+  for (const { key, value, modRevision } of kvs) {
+    const text = await storedValueText(value, modRevision);
+    if (text.startsWith("# encrypted by ")) encrypted++;
+    else assert.match(text, /^kind: \w+$/m, toUtf8(key));
+  }
+  assert.ok(encrypted > 0);
 }
 
 /** We write, Kubernetes reads, changes and deletes; our watch sees both. */
@@ -313,6 +336,7 @@ test("a kube-apiserver reads what we wrote, and we read what it wrote", {
           await readTheirs(one, api, client, encryption);
           await writeOurs(one, api, client, encryption);
         }
+        await showAll(client);
       });
       await encryption.close();
       client.close();

@@ -118,7 +118,7 @@ export const BUGS: Readonly<Record<string, CatalogueBug>> = {
     ...ACCESS,
   },
   "a webhook guards its own configuration": {
-    at: "kube-apiserver/src/admission/webhook-match.ts#isExempt",
+    at: "kube-apiserver/src/admission/matching.ts#isExempt",
     find: `$kind.group !== "admissionregistration.k8s.io"`,
     put: `$kind.group !== "none"`,
     ...ACCESS,

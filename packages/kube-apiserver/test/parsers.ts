@@ -231,12 +231,13 @@ export const LISTED: readonly Listed[] = [
       "kube-apiserver/src/crd/cel/lang/lex",
       `condition in CEL ${start}`,
       async (_, load) => {
-        const { MatchConditionCompiler } = await load(
-          "packages/kube-apiserver/src/crd/cel/match-conditions.ts",
+        const { RequestExpressions } = await load(
+          "packages/kube-apiserver/src/crd/cel/request-expressions.ts",
         );
-        const compiler = new MatchConditionCompiler();
-        await compiler.load();
-        return (text) => compiler.compile(start + utf8(text));
+        const expressions = new RequestExpressions();
+        await expressions.load();
+        const set = expressions.set({ hasParams: false, hasVariables: false });
+        return (text) => set.compile(start + utf8(text), []);
       },
       16 * KIB,
     ),
@@ -247,15 +248,15 @@ export const LISTED: readonly Listed[] = [
         `kube-apiserver/src/crd/cel/functions/${file}`,
         `CEL ${expression}`,
         async (_, load) => {
-          const { MatchConditionCompiler } = await load(
-            "packages/kube-apiserver/src/crd/cel/match-conditions.ts",
+          const { RequestExpressions } = await load(
+            "packages/kube-apiserver/src/crd/cel/request-expressions.ts",
           );
-          const compiler = new MatchConditionCompiler();
-          await compiler.load();
-          const condition = compiler.compile(expression);
-          if (typeof condition !== "function") throw new Error(JSON.stringify(condition));
-          return (text) =>
-            condition({ object: utf8(text), oldObject: undefined, request: undefined });
+          const expressions = new RequestExpressions();
+          await expressions.load();
+          const set = expressions.set({ hasParams: false, hasVariables: false });
+          const { program, error } = set.compile(expression, []);
+          if (program === undefined) throw new Error(error);
+          return (text) => program.evaluate(() => utf8(text), 1_000_000);
         },
       ),
     ),
@@ -276,6 +277,8 @@ export const LEFT_OUT: Readonly<Record<string, string>> = {
     "an apiVersion that meta/ has checked, for a column",
   "packages/kube-apiserver/src/builtin/plain-kinds.ts": "paths of the source's tables",
   "packages/kube-apiserver/src/builtin/scale.ts": "paths that crd/definition has checked",
+  "packages/kube-apiserver/src/chaos/":
+    "the operator's command line, and the first 64 characters of a User-Agent",
   "packages/kube-apiserver/src/handlers/call.ts":
     "two replacements of single characters; warnings are bounded",
   "packages/kube-apiserver/src/openapi/": "groups and kinds of checked definitions",

@@ -1,5 +1,5 @@
 /** The storage layer's parsers of texts from outside, for the table of test/linear. */
-import { BODY_BYTES, type Listed, listed, utf8 } from "../../../test/linear/listed.ts";
+import { BODY_BYTES, type Listed, latin1, listed, utf8 } from "../../../test/linear/listed.ts";
 
 export const LISTED: readonly Listed[] = [
   listed(
@@ -19,6 +19,17 @@ export const LISTED: readonly Listed[] = [
     ({ writeYaml }) =>
       (text) =>
         writeYaml({ a: utf8(text), [utf8(text)]: 1 }),
+    BODY_BYTES,
+  ),
+  listed(
+    "kube-storage/src/codec/stored-value",
+    "stored value",
+    ({ storedValueText }) =>
+      async (text) => {
+        const object = JSON.stringify({ apiVersion: "v1", kind: text, metadata: { name: text } });
+        for (const value of [text, `k8s:enc:${text}`, `k8s\0${text}`, object])
+          await storedValueText(latin1(value), 0);
+      },
     BODY_BYTES,
   ),
   ...["a: ", "- ", "a: {", "a: '", 'a: "', "a: |\n "].map((start) =>

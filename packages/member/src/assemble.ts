@@ -594,6 +594,7 @@ export function storeOptionsOf(config: MemberConfig, deps: MemberDeps): StoreOpt
     batchOps: config.backendBatchLimit,
     minLeaseTtlSeconds: minLeaseTtlSecondsOf(config),
     bounds: deps.bounds?.store,
+    followsEtcd: deps.followsEtcd,
   };
 }
 

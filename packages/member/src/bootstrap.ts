@@ -269,7 +269,7 @@ function checkStoreFiles(config: MemberConfig, { disk, clock, logger }: Bootstra
 async function openStore(
   config: MemberConfig,
   deps: BootstrapDeps,
-  followsEtcd = false,
+  followsEtcd = deps.storeOptions?.followsEtcd,
 ): Promise<Store> {
   let nextReport = 1_000_000;
   const store = await Store.open(deps.keyspaces, config.storeDir, {
@@ -327,7 +327,12 @@ async function reopen(
     // what it left. Of a new cluster those are some of its members, and a member that took them for
     // all would elect a leader with a part of the others.
     if (mark.index === 0 && opened.hardState === undefined) {
-      return { ...base, ...(await beginAgain(config, deps, ids, opened.wal)) };
+      const { followsEtcd, ...begun } = await beginAgain(config, deps, ids, opened.wal);
+      if (followsEtcd === store.followsEtcd) return { ...base, ...begun };
+      // Its first start ended before the store said so.
+      await store.close({ flush: false });
+      store = await openStore(config, deps, followsEtcd);
+      return { ...base, store, ...begun };
     }
     const found = {
       hardState: opened.hardState ?? raftpb.HardState.create(),
@@ -413,7 +418,7 @@ async function beginAgain(
   deps: BootstrapDeps,
   ids: etcdserverpb.Metadata,
   wal: Wal,
-): Promise<Begun & Pick<Bootstrapped, "remotes">> {
+): Promise<Begun & Pick<Bootstrapped, "remotes"> & { readonly followsEtcd: boolean }> {
   config = await discovered(config, deps);
   const joining = config.isNewCluster ? undefined : await join(config, deps);
   const members = initialMembers(config);
@@ -430,7 +435,8 @@ async function beginAgain(
     );
   }
   const begun = await writeFirstEntries(wal, joining === undefined ? members : []);
-  return { ...begun, remotes: joining?.members ?? [] };
+  const followsEtcd = joining?.followsEtcd ?? deps.storeOptions?.followsEtcd ?? false;
+  return { ...begun, remotes: joining?.members ?? [], followsEtcd };
 }
 
 /**

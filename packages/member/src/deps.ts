@@ -48,6 +48,11 @@ export interface MemberDeps {
    * small ones.
    */
   readonly walSegmentBytes?: number | undefined;
+  /**
+   * True for a member that forms a cluster of members of etcd, whose rules it follows: for
+   * simulations.
+   */
+  readonly followsEtcd?: boolean | undefined;
   /** How applying is cut into slices, for tests and simulations that want many. */
   readonly applyLimits?: ApplyLimits | undefined;
   /** How much is done at a time and waits, for simulations that want to meet it. */

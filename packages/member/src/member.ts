@@ -191,16 +191,31 @@ export class Member {
       checkMessage(kind, message, limits);
       // A login proves the user by its password, whatever token it carries besides.
       const isProved = !authority.isEnforced || kind === "authenticate";
-      const identity = isProved ? undefined : authority.identify(caller);
-      const enqueue = (one: Identity | undefined) => {
-        if (!isProved && this.store.followsEtcd) this.#checkBeforeEtcd(one, kind, message);
-        this.#enqueue(proposer, caller, one, kind, request);
-      };
-      if (!(identity instanceof Promise)) enqueue(identity);
-      else identity.then(enqueue).catch((error: Error) => deliveries.refused(proposer, error));
+      if (isProved) this.#enqueue(proposer, caller, undefined, kind, request);
+      else this.#identified(proposer, caller, kind, request, message);
     } catch (error) {
       deliveries.refused(proposer, error as Error);
     }
+  }
+
+  /** Hands on the request of a caller who has to have an identity, once that is known. */
+  #identified<K extends RequestKind>(
+    proposer: Proposer,
+    caller: Caller,
+    kind: K,
+    request: Uint8Array,
+    message: RequestOf<K>,
+  ): void {
+    const identity = this.auth.authority.identify(caller);
+    const enqueue = (one: Identity | undefined) => {
+      if (this.store.followsEtcd) this.#checkBeforeEtcd(one, kind, message);
+      this.#enqueue(proposer, caller, one, kind, request);
+    };
+    if (!(identity instanceof Promise)) enqueue(identity);
+    else
+      identity
+        .then(enqueue)
+        .catch((error: Error) => this.#parts.deliveries.refused(proposer, error));
   }
 
   /**
@@ -252,16 +267,25 @@ export class Member {
     kind: RequestKind,
     request: Uint8Array,
   ): void {
-    const { proposals, tokenRoles, deliveries } = this.#parts;
+    const { proposals, tokenRoles } = this.#parts;
     const { trace } = caller;
     const informed = trace === undefined ? proposer : new TracedProposer(proposer, trace);
     const waiting = identity?.roles === undefined ? undefined : tokenRoles.ready();
     if (waiting === undefined) proposals.enqueue(identity, kind, request, informed);
-    else
-      waiting.then(
-        () => proposals.enqueue(identity, kind, request, informed),
-        (error: Error) => deliveries.refused(informed, error),
-      );
+    else this.#enqueueAfter(waiting, informed, identity, kind, request);
+  }
+
+  #enqueueAfter(
+    waiting: Promise<void>,
+    proposer: Proposer,
+    identity: Identity | undefined,
+    kind: RequestKind,
+    request: Uint8Array,
+  ): void {
+    waiting.then(
+      () => this.#parts.proposals.enqueue(identity, kind, request, proposer),
+      (error: Error) => this.#parts.deliveries.refused(proposer, error),
+    );
   }
 
   /**

@@ -2,8 +2,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { silentLogger } from "@quorate/host";
-import { fromUtf8, idToHex } from "@quorate/proto";
+import { ManualClock, MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
+import { etcdserverpb, fromUtf8, idToHex } from "@quorate/proto";
 import type { PeerAnswer, PeerCall } from "@quorate/transport";
+import { Wal } from "@quorate/wal";
+import { bootstrap } from "../src/bootstrap.ts";
 import type { MemberConfig } from "../src/config/member-config.ts";
 import { parseInitialCluster, parseUrls } from "../src/config/url.ts";
 import { checkNotStartedBefore, joinCluster, otherMembers } from "../src/membership/join.ts";
@@ -112,6 +115,34 @@ test("a member that joins finds out whether members of etcd are in the cluster",
       [`${B}/quorate/features`]: b,
     });
     assert.equal((await joinCluster(CONFIG, deps)).followsEtcd, expected);
+  }
+});
+
+test("a start that is begun again asks once more whether members of etcd are in the cluster", async () => {
+  for (const followsEtcd of [false, true]) {
+    const disk = new MemoryDisk();
+    const clock = new ManualClock();
+    const dirs = { walDir: "/data/wal", snapDir: "/data/snap", storeDir: "/data/store" };
+    for (const dir of ["/data", dirs.snapDir, dirs.storeDir]) disk.makeDir(dir);
+    // The first start ended before its store and its first entries were there.
+    const metadata = etcdserverpb.Metadata.encode({ NodeID: 9n, ClusterID: CLUSTER });
+    await Wal.create(disk, dirs.walDir, metadata, { clock, logger: silentLogger }).close();
+    const { deps } = peers({
+      ...ANSWERS,
+      [`${A}/quorate/features`]: json({ features: [], followsEtcd }),
+    });
+    const { store, wal } = await bootstrap(configOf(`a=${A},b=${B},self=${SELF}`, dirs), {
+      disk,
+      keyspaces: new MemoryKeyspaceOpener(disk),
+      clock,
+      logger: silentLogger,
+      callPeer: deps.call,
+      onWalSync: () => {},
+      onWalWrite: () => {},
+    });
+    assert.equal(store.followsEtcd, followsEtcd);
+    await store.close({ flush: false });
+    await wal.close();
   }
 });
 

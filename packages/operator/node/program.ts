@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
 import { Exit, type Flags, type FlagValues, type Invocation, type Program } from "@quorate/cli";
-import type { Logger } from "@quorate/host";
+import { type Logger, splitHostPort } from "@quorate/host";
 import {
   createHttp1Server,
   type NodeLogger,
@@ -170,13 +170,12 @@ async function listen(
       (error: unknown) => respond(500, "text/plain; charset=utf-8", String(error)),
     );
   });
-  const colon = address.lastIndexOf(":");
-  const port = Number(address.slice(colon + 1));
-  if (colon === -1 || !Number.isInteger(port))
+  const place = splitHostPort(address);
+  if (place === undefined)
     throw new Exit(1, `--listen-metrics is ${JSON.stringify(address)}: HOST:PORT`);
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
-    server.listen(port, address.slice(0, colon).replace(/^\[|\]$/g, ""), resolve);
+    server.listen(place.port, place.host, resolve);
   });
   logger.info("metrics are served", { address });
   return () => {

@@ -14,6 +14,7 @@ import {
 } from "./base/kinds.ts";
 import { createOnce, type Key, type Kube, type KubeObject, keyOf } from "./base/kube.ts";
 import type { OperatorMetrics } from "./base/metrics.ts";
+import { TEMPLATE } from "./cluster/objects.ts";
 import { podView } from "./cluster/observe.ts";
 import type { PodView } from "./cluster/observed.ts";
 import {
@@ -21,6 +22,7 @@ import {
   clientVariables,
   mirrorMounts,
   mirrorVariables,
+  placeOf,
   podBeside,
   restoreTestPod,
   SET_MIRROR_FLAGS,
@@ -49,18 +51,20 @@ ls "$1" | grep '\\.db$' | sort -r | tail -n +$(($3 + 1)) | while read -r old; do
 
 /** The pod of a continuous backup, or of a snapshot that is begun now. */
 function podOf(backup: QuorateBackup, cluster: QuorateCluster, nowMs: number): KubeObject {
-  const { claim, path, continuous, scheduled } = backup.spec!;
+  const { claim, continuous, scheduled } = backup.spec!;
+  const { path, mirror } = placeOf(backup);
   const dir = `/backup/${path}`;
   const env = clientVariables(cluster);
   const name = `${backup.metadata.name}-backup`;
   if (continuous !== undefined) {
-    const { baseInterval, retain, mirror } = continuous;
+    const { baseInterval, retain } = continuous;
     return podBeside(cluster, "backup", name, {
       owner: backup,
       env: [...env, ...mirrorVariables(mirror)],
       mounts: [backupMount(claim), ...mirrorMounts(mirror)],
       command: ["/bin/sh", "-euc", RECORD, "record"],
       args: [dir, baseInterval, retain],
+      annotations: { [TEMPLATE]: path },
       ready: ["/bin/sh", "-c", `ls ${dir}/base-*.db`],
     });
   }
@@ -72,6 +76,14 @@ function podOf(backup: QuorateBackup, cluster: QuorateCluster, nowMs: number): K
     command: ["/bin/sh", "-euc", SAVE, "save"],
     args: [dir, stamp, String(scheduled!.keep)],
   });
+}
+
+/** How far the pod of a continuous backup is. */
+function recordingOf(pod: PodView | undefined): [reason: string, why: string] {
+  if (pod?.isReady) return ["Recording", "every change is recorded"];
+  const why = pod?.lastWords.split("\n").at(-1);
+  if (why) return ["Failing", `the pod ${pod!.name} ended: ${why}`];
+  return ["Starting", "the first snapshot is being taken"];
 }
 
 export class BackupReconciler {
@@ -158,11 +170,24 @@ export class BackupReconciler {
     pod: PodView | undefined,
   ): Promise<number> {
     const { kube, clock } = this.#deps;
+    const { path: directory } = placeOf(backup);
+    const history = cluster.status?.history ?? 0;
+    if (history !== (backup.status?.history ?? history)) {
+      // A continuous backup follows one history; of the one before this one nothing is overwritten.
+      const next = { directory: `${backup.spec!.path}-${history}`, history };
+      const why = `the keys went back to an older state: recording goes on in ${next.directory}`;
+      await this.#report(backup, next, "Starting", why);
+      await recordEvent(kube, clock, backup, "Normal", "NewDirectory", why);
+      return SOON_MS;
+    }
+    if (pod !== undefined && pod.template !== directory) {
+      await kube.remove("Pod", backup.metadata.namespace ?? "", pod.name, pod.uid);
+      return SOON_MS;
+    }
     if (pod === undefined) await createOnce(kube, podOf(backup, cluster, clock.wallMs()));
-    const isReady = pod?.isReady === true;
-    const why = isReady ? "every change is recorded" : "the first snapshot is being taken";
-    await this.#report(backup, {}, isReady ? "Recording" : "Starting", why);
-    return isReady ? LATER_MS : SOON_MS;
+    const [reason, why] = recordingOf(pod);
+    await this.#report(backup, { directory, history }, reason, why);
+    return reason === "Recording" ? LATER_MS : SOON_MS;
   }
 
   async #save(

@@ -22,6 +22,10 @@ import { MemoryKube } from "./support/memory-kube.ts";
 
 interface PodSpec {
   readonly activeDeadlineSeconds?: number;
+  readonly containers: readonly {
+    readonly args: readonly string[];
+    readonly env: readonly { readonly name: string; readonly value: string }[];
+  }[];
 }
 
 const KEY: Key = { namespace: "ns", name: "x" };
@@ -294,6 +298,45 @@ test("a continuous backup is a pod that stays", async () => {
   world.kube.put({ ...world.pod("x-backup"), status: { phase: "Running", conditions } });
   await backups.reconcile(KEY);
   assert.equal(world.ready("QuorateBackup"), "True Recording");
+  const containerStatuses = [
+    { state: {}, lastState: { terminated: { exitCode: 1, message: "one\nError: no space\n" } } },
+  ];
+  world.kube.put({ ...world.pod("x-backup"), status: { phase: "Running", containerStatuses } });
+  await backups.reconcile(KEY);
+  assert.equal(world.ready("QuorateBackup"), "False Failing");
+  assert.match(
+    world.kube.find<QuorateBackup>("QuorateBackup", "x")!.status!.conditions![0].message,
+    /x-backup ended: Error: no space$/,
+  );
+});
+
+test("a continuous backup begins another directory when the keys went back", async () => {
+  const world = new Fixture();
+  world.cluster();
+  const mirror = { url: "s3://b/p/", secret: "s3" };
+  const continuous = { baseInterval: "24h", retain: "168h", mirror };
+  const restoreTest = { every: "1h" };
+  const spec = { cluster: "db", claim: "c", path: "p", continuous, restoreTest };
+  world.object("QuorateBackup", "x", spec);
+  const backups = new BackupReconciler(world);
+  const place = (): [dir: string, url: string | undefined] => {
+    const [{ args, env }] = (world.pod("x-backup").spec as PodSpec).containers;
+    return [args[0], env.find(({ name }) => name === "MIRROR")?.value];
+  };
+  await backups.reconcile(KEY);
+  assert.deepEqual(place(), ["/backup/p", "s3://b/p"]);
+  await world.kube.patch("QuorateCluster", "ns", "db", { status: { history: 2 } }, "status");
+  for (let i = 0; i < 2; i++) await backups.reconcile(KEY);
+  world.finishDeletion("x-backup");
+  for (let i = 0; i < 2; i++) await backups.reconcile(KEY);
+  assert.deepEqual(place(), ["/backup/p-2", "s3://b/p-2"]);
+  const { status } = world.kube.find<QuorateBackup>("QuorateBackup", "x")!;
+  assert.deepEqual([status?.directory, status?.history], ["p-2", 2]);
+  // A new one, of a cluster that went back before, begins in its own.
+  world.object("QuorateBackup", "y", { ...spec, path: "q" });
+  await backups.reconcile({ namespace: "ns", name: "y" });
+  const other = world.pod("y-backup").spec as PodSpec;
+  assert.equal(other.containers[0].args[0], "/backup/q");
 });
 
 test("a mirror's secret is mounted, and its place given to the pod of a backup and of a restore", async () => {

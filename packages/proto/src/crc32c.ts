@@ -28,6 +28,21 @@ const FEW_BYTES = 48;
 const IS_LITTLE_ENDIAN = new Uint8Array(Uint32Array.of(1).buffer)[0] === 1;
 
 /**
+ * The words of the buffer that was read last: the log's records are in few, and a view for each
+ * record would be garbage. A large one is not kept.
+ */
+let kept: Int32Array = new Int32Array(0);
+const MAX_KEPT_BYTES = 1 << 20;
+
+/** The words of a whole buffer. */
+function wordsOf(buffer: ArrayBufferLike): Int32Array {
+  if (kept.buffer === buffer) return kept;
+  const words = new Int32Array(buffer, 0, buffer.byteLength >>> 2);
+  if (buffer.byteLength <= MAX_KEPT_BYTES) kept = words;
+  return words;
+}
+
+/**
  * Continues the CRC-32C `crc` with bytes[start, end); the initial crc is 0. Returns an unsigned
  * 32-bit number. Throws RangeError if the range exceeds bytes.
  */
@@ -45,8 +60,8 @@ export function crc32c(
     const aligned = start + (-(bytes.byteOffset + start) & (WORD_BYTES - 1));
     c = ofBytes(c, bytes, start, aligned);
     const steps = (end - aligned) >>> 4;
-    const words = new Int32Array(bytes.buffer, bytes.byteOffset + aligned, steps * 4);
-    c = ofWords(c, words);
+    const first = (bytes.byteOffset + aligned) / WORD_BYTES;
+    c = ofWords(c, wordsOf(bytes.buffer), first, first + steps * 4);
     i = aligned + steps * STEP_BYTES;
   }
   return ~ofBytes(c, bytes, i, end) >>> 0;
@@ -73,11 +88,11 @@ function ofBytes(register: number, bytes: Uint8Array, start: number, end: number
   return c;
 }
 
-/** The register after words, whose number is a multiple of four. */
-function ofWords(register: number, words: Int32Array): number {
+/** The register after words[from, to), whose number is a multiple of four. */
+function ofWords(register: number, words: Int32Array, from: number, to: number): number {
   const t = TABLES;
   let c = register;
-  for (let i = 0; i < words.length; i += 4) {
+  for (let i = from; i < to; i += 4) {
     c ^= words[i];
     const d = words[i + 1];
     const e = words[i + 2];

@@ -3,10 +3,10 @@
 import { lookup } from "node:dns/promises";
 import { readFileSync } from "node:fs";
 import { Exit, type Invocation } from "@quorate/cli";
+import { splitHostPort } from "@quorate/host";
 import { nodeClock, nodeLogger, nodeNames, nodeRandom } from "@quorate/host/node";
 import { type GatewayEndpoint, Picker } from "../src/gateway/picker.ts";
 import { discover } from "./discovery.ts";
-import { splitHostPort } from "./host-port.ts";
 import { TcpProxy } from "./tcp-proxy.ts";
 import { untilStopped } from "./until-stopped.ts";
 

@@ -1,9 +1,9 @@
 /** The flags of `grpc-proxy start` as options, refused with etcd's texts (etcdmain/grpc_proxy.go). */
 import type { FlagValues } from "@quorate/cli";
+import { splitHostPort } from "@quorate/host";
 import type { TlsVersion } from "@quorate/host/node";
 import { CodedError } from "@quorate/proto";
 import { nodeCiphers } from "@quorate/server";
-import { splitHostPort } from "./host-port.ts";
 
 /** A flag that is refused: the text is printed as it is. */
 export class FlagRefusal extends CodedError<"BadFlag"> {

@@ -1,6 +1,7 @@
 /** The commands of `quorate` besides running a member, with etcd's flags. */
 import type { Command, Flag, Flags, Program } from "@quorate/cli";
 import { startGateway, startGrpcProxy } from "@quorate/proxy/node";
+import { envtest } from "./envtest.ts";
 
 const text = (doc: string, defaultText = ""): Flag => ({ kind: "string", defaultText, doc });
 const yesNo = (doc: string): Flag => ({ kind: "bool", defaultText: "false", doc });
@@ -104,7 +105,7 @@ keep-alive requests of the same lease share one request, and serializable reads 
 /** The program `quorate` as far as it has commands. */
 export const proxyProgram: Program = {
   name: "quorate",
-  short: "Proxies for the clients of a cluster. Without a command quorate runs a member.",
+  short: "Proxies of a cluster, and envtest. Without a command quorate runs a member.",
   groups: [
     {
       title: "Commands",
@@ -115,6 +116,7 @@ export const proxyProgram: Program = {
           short: "grpc-proxy related command",
           commands: [grpcProxy],
         },
+        envtest,
       ],
     },
   ],

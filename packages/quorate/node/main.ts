@@ -3,6 +3,7 @@
  * the package that it loads removes that program.
  */
 import { main as runMember } from "@quorate/server/node";
+import { endWithParent } from "./parent.ts";
 
 /** What runs with the process's arguments, of which the first is its name. */
 type Command = (args: string[]) => Promise<void>;
@@ -11,12 +12,14 @@ type Command = (args: string[]) => Promise<void>;
 const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   gateway: async () => (await import("./run-command.ts")).runProxyCommand,
   "grpc-proxy": async () => (await import("./run-command.ts")).runProxyCommand,
+  envtest: async () => (await import("./run-command.ts")).runProxyCommand,
   operator: async () => (await import("@quorate/operator/node")).runOperatorCommand,
   apiserver: async () => (await import("@quorate/kube-apiserver/node")).runApiServerCommand,
 };
 
 /** Runs the program with this process's arguments. Called once, by bin/launch.js. */
 export async function main(): Promise<void> {
+  endWithParent(process.env);
   const args = process.argv.slice(2);
   const [name = ""] = args;
   if (!Object.hasOwn(COMMANDS, name)) return runMember();

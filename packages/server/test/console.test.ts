@@ -7,6 +7,7 @@ import {
   folderOf,
   MAX_ANSWER_LINES,
   MAX_BODY_BYTES,
+  MAX_CHANGES,
   MAX_CHILDREN,
   MAX_DECODED_BYTES,
   MAX_FIELD_CHARS,
@@ -148,16 +149,22 @@ test("each call needs a user, keys their permission, and the log root", async ()
   const root = await enableAuth(served.world, served.member, "ann");
   await served.put(["ann/a", "bob/b"], root);
   const ann = await served.world.settled(login(served.member, "ann"));
-  const names = ["overview", "rates", "children", "top", "log", "decode"];
+  const names = ["overview", "rates", "children", "top", "log", "decode", "changes"];
   for (const name of names)
     for (const token of ["", "forged"])
       assert.ok([400, 401].includes((await served.ask(name, {}, token)).status), name);
   const statuses = async (token: string, body: object) =>
     Promise.all(names.map(async (name) => (await served.ask(name, body, token)).status));
-  assert.deepEqual(await statuses(ann, {}), [200, 200, 403, 403, 403, 200]);
-  assert.deepEqual(await statuses(ann, { prefix: base64("bob/") }), [200, 200, 403, 403, 403, 200]);
-  assert.deepEqual(await statuses(ann, { prefix: base64("ann/") }), [200, 200, 200, 200, 403, 200]);
-  assert.deepEqual(await statuses(root, {}), [200, 200, 200, 200, 200, 200]);
+  assert.deepEqual(await statuses(ann, {}), [200, 200, 403, 403, 403, 200, 403]);
+  assert.deepEqual(
+    await statuses(ann, { prefix: base64("bob/") }),
+    [200, 200, 403, 403, 403, 200, 403],
+  );
+  assert.deepEqual(
+    await statuses(ann, { prefix: base64("ann/") }),
+    [200, 200, 200, 200, 403, 200, 200],
+  );
+  assert.deepEqual(await statuses(root, {}), [200, 200, 200, 200, 200, 200, 200]);
 });
 
 test("parts of a folder have all its keys and folders, each once, in order", async () => {
@@ -211,6 +218,57 @@ test("the top has keys, bytes and writes of each folder", async () => {
   );
   assert.equal(body.total.keys, 5);
   assert.ok(rows["a/"].bytes > rows["b/"].bytes);
+});
+
+test("a difference has the keys of both revisions, each once", async () => {
+  const served = await new Served(1).start();
+  const { member } = served;
+  const random = new SeededRandom(32n);
+  const states: ReadonlyMap<string, number>[] = [];
+  const now = new Map<string, number>();
+  const first = member.store.mvcc.currentRevision;
+  for (let revision = first + 1; revision <= first + 200; revision++) {
+    const key = `d/${random.below(40)}`;
+    if (random.below(3) > 0 || !now.has(key)) {
+      await served.put([key]);
+      now.set(key, revision);
+    } else {
+      const range = { key: fromUtf8(key), rangeEnd: fromUtf8(""), prevKv: false };
+      await served.world.settled(callAs(member, undefined, KVService.methods.DeleteRange, range));
+      now.delete(key);
+    }
+    assert.equal(member.store.mvcc.currentRevision, revision);
+    states.push(new Map(now));
+  }
+  for (let i = 0; i < 50; i++) {
+    const [a, b] = [random.below(states.length), random.below(states.length)].sort((x, y) => x - y);
+    const [before, after] = [states[a!]!, states[b!]!];
+    const ask = { prefix: base64("d/"), from: first + 1 + a!, to: first + 1 + b! };
+    const { body } = await served.ask("changes", ask);
+    const expected = [...new Set([...before.keys(), ...after.keys()])]
+      .filter((key) => before.get(key) !== after.get(key))
+      .map((key): [string, boolean, boolean] => [key, before.has(key), after.has(key)])
+      .sort(([x], [y]) => (x < y ? -1 : 1));
+    assert.deepEqual(
+      (body as { rows: { name: string; before: unknown; after: unknown }[] }).rows.map((row) => [
+        text(row.name),
+        row.before !== null,
+        row.after !== null,
+      ]),
+      expected,
+    );
+    const count = (had: boolean, has: boolean) =>
+      expected.filter(([, x, y]) => x === had && y === has).length;
+    assert.deepEqual(
+      [body.added, body.changed, body.removed],
+      [count(false, true), count(true, true), count(true, false)],
+    );
+  }
+  const many = Array.from({ length: MAX_CHANGES + 7 }, (_, i) => `e/${i}`);
+  await served.put(many);
+  const { body } = await served.ask("changes", { prefix: base64("e/"), from: first });
+  assert.deepEqual([body.added, body.rows.length], [MAX_CHANGES + 7, MAX_CHANGES]);
+  assert.equal((await served.ask("changes", { from: 1e9 })).status, 400);
 });
 
 test("folders beyond the bound, and those with long names, count together", async () => {
@@ -317,9 +375,9 @@ test("a value of Kubernetes is decoded, and no other", async () => {
     const encoded = Buffer.from(bytes).toString("base64");
     return (await served.ask("decode", { value: encoded })).body.yaml;
   };
-  assert.match(await decode(value), /kind: ConfigMap\napiVersion: v1\nmetadata:\n {2}name: c/);
-  assert.equal(await decode(fromUtf8("k8s\0\xff\xff")), null);
-  assert.equal(await decode(metaProtobuf.wrap("x/v1", "Nothing", new Uint8Array(0))), null);
+  assert.match(await decode(value), /kind: ConfigMap\nmetadata:\n(?: .*\n)* {2}name: c/);
+  assert.match(await decode(fromUtf8("k8s\0\xff\xff")), /^# no object of Kubernetes/);
+  assert.match(await decode(fromUtf8("k8s:enc:kms:v2:vault:x")), /^# encrypted by the KMS plugin/);
   const long = metaProtobuf.wrap("v1", "ConfigMap", new Uint8Array(MAX_DECODED_BYTES));
   assert.equal(await decode(long), null);
 });

@@ -174,6 +174,20 @@ test("without --quota-auto-disarm an operator ends the alarm; raised over a full
   await world.stopAll();
 });
 
+test("among members of etcd an operator ends the alarm, whatever --quota-auto-disarm says", async () => {
+  const world = new World(1, QUOTA);
+  world.nodes[0].followsEtcd = true;
+  await world.startAll();
+  const member = world.nodes[0].member!;
+  await fill(world, member);
+  await world.settled(compact(member));
+  await world.run(5000);
+  assert.equal(await errorOf(world, put(member, "hot", VALUE)), textOf("NoSpace"));
+  await alarm(world, member, DEACTIVATE, member.id, AlarmType.NOSPACE);
+  assert.equal(await errorOf(world, put(member, "hot", VALUE)), "");
+  await world.stopAll();
+});
+
 test("a store that compactions never empty raises the alarm, while they run", async () => {
   const slow = ["--compaction-batch-limit", "1", "--compaction-sleep-interval", "1s"];
   const world = await started(1, [...QUOTA, ...slow]);

@@ -39,7 +39,10 @@ export function watchStore(applier: Applier, member: Member, deps: ApplyWatchDep
   const { store } = member;
   const { safety, hashCheck, story, maxLearners, look } = deps;
   const { name } = applier;
-  look(() => safety.opened(name, store, applier.isAltered));
+  look(() => {
+    safety.opened(name, store, applier.isAltered);
+    safety.etcd?.opened(name, store);
+  });
   deps.named(isNamed(member.id, store));
   const refused = new RefusedEntries(name, store, safety);
   const wasApplied = (
@@ -59,6 +62,7 @@ export function watchStore(applier: Applier, member: Member, deps: ApplyWatchDep
     const isSound = () => applier.timesAltered === timesAltered;
     look(() => {
       safety.applied(name, store, entry, applied, isAltered);
+      safety.etcd?.applied(name, store, entry, applied);
       if (applied?.error !== undefined && !isAltered) refused.failed(index, applied.error, inSteps);
       if (!isAltered) hashCheck.applied(name, store, index, (error) => deps.fail(error), isSound);
     });

@@ -56,7 +56,8 @@ export async function configOf(
     "--watch-progress-notify-interval",
     `${options.progressNotifyMs}ms`,
     `--quota-auto-disarm=${options.quotaAutoDisarm}`,
-    `--self-heal=${options.selfHeal}`,
+    // A member among those of etcd does not do it, whatever it was told.
+    `--self-heal=${options.selfHeal || options.etcdMembers > 0}`,
     "--corrupt-check-time",
     `${options.corruptCheckMs}ms`,
     "--compact-hash-check-time",

@@ -11,19 +11,22 @@ import { raftpb } from "@quorate/proto";
 import {
   type ChannelKind,
   channelKindOf,
+  decodeMessage,
+  type OutgoingSnapshot,
   type PeerStatus,
-  type SnapshotStream,
 } from "@quorate/transport";
 import type { SimOptions } from "./base/options.ts";
 import type { Process, Scheduler } from "./base/scheduler.ts";
 import type { Safety } from "./check/safety.ts";
+import { asEtcdSends } from "./etcd/etcd-member.ts";
+import { etcdKindOf } from "./etcd/etcd-wire.ts";
 import { Links } from "./links.ts";
 import { PeerPorts } from "./peer-ports.ts";
 import { madeUpAnswers } from "./planted/planted.ts";
 import type { Story } from "./report/story.ts";
 import { type Addresses, SimTransport, type Station } from "./sim-transport.ts";
 import { carrySnapshot } from "./snapshot-ways.ts";
-import type { Sent, Wire, WireEnds } from "./wire/wire.ts";
+import type { Connection, Sent, WireEnds } from "./wire/wire.ts";
 import { Wires } from "./wire/wires.ts";
 
 /** A message for people to read. */
@@ -35,6 +38,9 @@ function textOf({ type, term, index, commit, reject, entries }: raftpb.Message):
 const TYPE_NAMES = new Map(
   Object.entries(raftpb.MessageType).map(([name, value]) => [value as number, name]),
 );
+
+/** Of messages between members of etcd and others, one in so many goes by itself. */
+const POSTED_SHARE = 6;
 
 export interface NetworkDeps {
   readonly scheduler: Scheduler;
@@ -55,6 +61,7 @@ export class Network {
   readonly #transports = new Map<bigint, SimTransport>();
   readonly #wires: Wires;
   readonly #snapshotRandom: Random;
+  readonly #postRandom: Random;
   readonly #fail: (error: unknown) => void;
   readonly links: Links;
   /** What members ask each other at their peer URLs. */
@@ -70,6 +77,7 @@ export class Network {
     this.#safety = deps.safety;
     this.#story = deps.story;
     this.#snapshotRandom = deps.random.fork("snapshots");
+    this.#postRandom = deps.random.fork("posts");
     this.#fail = (error) => deps.fail(error);
     this.links = new Links(options, deps);
     this.ports = new PeerPorts(this.links, deps.scheduler);
@@ -84,14 +92,17 @@ export class Network {
     });
   }
 
-  /** @param urls where the member listens: who dials another address does not reach it */
+  /**
+   * @param isEtcd whether it is a member of etcd's
+   * @param urls where the member listens: who dials another address does not reach it
+   */
   make(
-    name: string,
+    { name, isEtcd }: { readonly name: string; readonly isEtcd: boolean },
     process: Process,
     request: TransportRequest,
     urls: readonly string[],
   ): SimTransport {
-    const station: Station = { name, process, request, urls, heard: new Map() };
+    const station: Station = { name, isEtcd, process, request, urls, heard: new Map() };
     const transport = new SimTransport(this, station, this.#scheduler, () => {
       this.#stations.set(request.memberId, station);
       this.#transports.set(request.memberId, transport);
@@ -154,7 +165,7 @@ export class Network {
     const target = this.#at(to, addresses);
     const toName = target?.name ?? "no member";
     const batches: Record<ChannelKind, Sent[]> = { urgent: [], bulk: [] };
-    for (const message of messages) {
+    for (const message of from.isEtcd ? asEtcdSends(messages) : messages) {
       const encoded = raftpb.Message.encode(message);
       this.messages++;
       this.#story.record(
@@ -167,8 +178,7 @@ export class Network {
       for (const answer of madeUpAnswers(this.#options.bug, [message])) {
         this.#scheduler.after(0, () => from.request.listener.received([answer]), from.process);
       }
-      if (target !== undefined)
-        this.#put({ message, encoded }, from, target, batches[channelKindOf(message)]);
+      if (target !== undefined) this.#put({ message, encoded }, from, target, batches);
     }
     if (target === undefined) return;
     if (batches.urgent.length > 0) this.#wires.write(from, target, "urgent", batches.urgent);
@@ -176,7 +186,12 @@ export class Network {
   }
 
   /** Puts a message into a batch: once, twice, not at all, or into a batch of its own later. */
-  #put(sent: Sent, from: Station, target: Station, batch: Sent[]): void {
+  #put(
+    sent: Sent,
+    from: Station,
+    target: Station,
+    batches: Readonly<Record<ChannelKind, Sent[]>>,
+  ): void {
     const { loss, duplication, reordering, latencyMs } = this.#options;
     const { type, to } = sent.message;
     const link = this.links.link(from.name, target.name);
@@ -192,24 +207,46 @@ export class Network {
     }
     const copies = type !== raftpb.MessageType.MsgProp && this.links.happens(duplication) ? 2 : 1;
     const epoch = this.#epoch;
+    const isEtcd = from.isEtcd || target.isEtcd;
+    const kind = (isEtcd ? etcdKindOf : channelKindOf)(sent.message);
+    if (isEtcd && this.links.faulty && this.#postRandom.below(POSTED_SHARE) === 0) {
+      this.#post(sent, from, target);
+      return;
+    }
     for (let i = 0; i < copies; i++) {
       if (!this.links.happens(reordering)) {
-        batch.push(sent);
+        batches[kind].push(sent);
         continue;
       }
       const late = () => {
-        if (epoch === this.#epoch && !link.cut)
-          this.#wires.write(from, target, channelKindOf(sent.message), [sent]);
+        if (epoch === this.#epoch && !link.cut) this.#wires.write(from, target, kind, [sent]);
       };
       this.#scheduler.after(this.#random.unit() * 20 * latencyMs, late);
     }
   }
 
   /**
+   * POST /raft: a message by itself, as etcd sends while the other one has no stream here yet. It
+   * overtakes what is on streams, and is overtaken.
+   */
+  #post(sent: Sent, from: Station, target: Station): void {
+    const link = this.links.link(from.name, target.name);
+    const taken = () => {
+      const isTaken = this.#transports
+        .get(target.request.memberId)
+        ?.takesFrom(from.request.memberId);
+      if (isTaken === true)
+        this.#received({ from, target }, [decodeMessage(sent.encoded)], [sent.encoded]);
+    };
+    this.links.carry(link, () => this.#scheduler.after(0, taken, target.process));
+  }
+
+  /**
    * Whether the side that was dialled drops the other one's connections: that was removed from the
    * cluster, as the dialled side knows it. A sender that was removed is notified.
    */
-  #drops({ from, target, isReturn }: Wire): boolean {
+  #drops({ from, target, isReturn }: Connection): boolean {
+    if (from.isEtcd || target.isEtcd) return this.#dropsEtcd(from, target);
     if (isReturn) return from.request.questions.isRemoved(target.request.memberId);
     if (!target.request.questions.isRemoved(from.request.memberId)) return false;
     const back = this.links.link(target.name, from.name);
@@ -218,6 +255,27 @@ export class Network {
         this.links.latencyMs(back),
         () => from.request.questions.selfRemoved(),
         from.process,
+      );
+    return true;
+  }
+
+  /** A reader of etcd's is told that it was removed, and so is a sender. */
+  #dropsEtcd(from: Station, target: Station): boolean {
+    const pairs = [
+      [from, target],
+      [target, from],
+    ] as const;
+    const found = pairs.find(([one, other]) =>
+      one.request.questions.isRemoved(other.request.memberId),
+    );
+    if (found === undefined) return false;
+    const [one, other] = found;
+    const link = this.links.link(one.name, other.name);
+    if (!link.cut)
+      this.#scheduler.after(
+        this.links.latencyMs(link),
+        () => other.request.questions.selfRemoved(),
+        other.process,
       );
     return true;
   }
@@ -231,7 +289,7 @@ export class Network {
   }
 
   #received(
-    { from, target }: Wire,
+    { from, target }: Pick<Connection, "from" | "target">,
     messages: readonly raftpb.Message[],
     frames: readonly Uint8Array[],
   ): void {
@@ -242,7 +300,7 @@ export class Network {
   }
 
   /** The sender finds its connection closed. */
-  #damaged({ from, target }: Wire): void {
+  #damaged({ from, target }: Connection): void {
     this.#story.record(target.name, `ends a connection of ${from.name}: damaged bytes`);
     const back = this.links.link(target.name, from.name);
     const { memberId } = target.request;
@@ -256,7 +314,7 @@ export class Network {
   /**
    * Streams a snapshot; resolves with whether the peer took it over, as far as the sender can know.
    */
-  stream(from: Station, stream: SnapshotStream, addresses: Addresses): Promise<boolean> {
+  stream(from: Station, stream: OutgoingSnapshot, addresses: Addresses): Promise<boolean> {
     const { message } = stream;
     this.snapshots++;
     this.#safety.sent(from.name, message);
@@ -278,10 +336,27 @@ export class Network {
       scheduler: this.#scheduler,
       random: this.#snapshotRandom,
       story: this.#story,
+      loss,
+      fail: this.#fail,
     };
-    return carrySnapshot(
-      { from, target, announced, body: stream.body },
-      { ...deps, loss, corruption, fail: this.#fail },
+    if (!from.isEtcd && !target.isEtcd)
+      return carrySnapshot(
+        { from, target, announced, body: stream.body, form: "quorate" },
+        { ...deps, corruption },
+      );
+    const file = stream.forEtcd?.() ?? Promise.reject(new Error("there is no file"));
+    return file.then((sent) =>
+      carrySnapshot(
+        {
+          from,
+          target,
+          announced: raftpb.Message.encode(sent.message),
+          body: sent.body,
+          form: "etcd",
+        },
+        // etcd's files have no checksums: TLS alone notices a change.
+        { ...deps, corruption: 0 },
+      ),
     );
   }
 }

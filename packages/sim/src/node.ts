@@ -24,6 +24,7 @@ import { type Safety, Violation, violate } from "./check/safety.ts";
 import { Crash, type CrashPoint, CrashPoints } from "./crash-points.ts";
 import { ProcessDisk, ProcessKeyspaces } from "./disk.ts";
 import type { DiskFaults } from "./disk-faults.ts";
+import { isEtcd } from "./etcd/etcd-member.ts";
 import { type LogEnd, logEndOf, SimLog } from "./log-reader.ts";
 import { Machine } from "./machine.ts";
 import type { Network } from "./network.ts";
@@ -71,6 +72,8 @@ export class Node {
   readonly #deps: NodeDeps;
   readonly #random: Random;
   readonly machine: Machine;
+  /** Whether its member is one of etcd's. */
+  readonly isEtcd: boolean;
   process: Process | undefined;
   clock: ProcessClock | undefined;
   /** Set while the member takes requests. */
@@ -102,6 +105,7 @@ export class Node {
     this.name = name;
     this.#deps = deps;
     this.#config = deps.config;
+    this.isEtcd = isEtcd(deps.options, name);
     this.hasNotJoined = !deps.config.isNewCluster;
     this.#random = deps.random.fork(name);
     const { options, scheduler, network, story, config } = deps;
@@ -248,6 +252,7 @@ export class Node {
         ? simSecrets(options, { random: random.fork("secrets"), scheduler, process })
         : undefined,
       walSegmentBytes: options.segmentBytes,
+      followsEtcd: options.etcdMembers > 0 && this.isFounder,
       beforeRevoke: directoryExpiry,
       applyLimits: applyLimitsOf(options),
       sliceLimits: sliceLimitsOf(options),
@@ -270,7 +275,7 @@ export class Node {
       },
       callPeer: (url, path, body, timeoutMs) =>
         network.ports.call(this.name, process, { url, path, body, timeoutMs }),
-      makeTransport: (request) => network.make(this.name, process, request, this.urls),
+      makeTransport: (request) => network.make(this, process, request, this.urls),
       onEnd: (error) => {
         if (process.alive) this.#ended(error);
       },
@@ -368,7 +373,7 @@ export class Node {
 
   /** Answers at the member's peer URLs. */
   #listen(member: Member, process: Process): void {
-    const port = { name: this.name, process, answer: answersOf(member) };
+    const port = { name: this.name, process, answer: answersOf(member, this.isEtcd) };
     for (const url of this.urls) this.#deps.network.ports.listen(url, port);
   }
 

@@ -16,6 +16,7 @@ import {
 } from "@quorate/proto";
 import { Actor, type ActorDeps } from "./base/actor.ts";
 import { violate } from "./base/violation.ts";
+import type { Safety } from "./check/safety.ts";
 import type { Clients } from "./clients.ts";
 import type { Reply } from "./exchanges.ts";
 import type { Node } from "./node.ts";
@@ -28,6 +29,7 @@ const MAX_HASH_AGE_REVISIONS = 30;
 
 export interface OperatorDeps extends ActorDeps {
   readonly clients: Clients;
+  readonly safety: Safety;
 }
 
 export class Operator extends Actor<OperatorDeps> {
@@ -134,6 +136,7 @@ export class Operator extends Actor<OperatorDeps> {
         memberID,
         alarm,
       });
+      this.deps.safety.etcd?.askedForEnd();
       const ended = await this.#call(node, `end of alarm ${alarm} of ${memberID}`, Alarm.path, end);
       if (ended.bytes !== undefined) this.counts.alarmsEnded++;
     }

@@ -87,10 +87,13 @@ export class PeerPorts {
   }
 }
 
-/** What a member answers there. */
-export function answersOf(member: Member): PeerPort["answer"] {
+const NOT_FOUND: PeerAnswer = { status: 404, body: fromUtf8("404 page not found\n") };
+
+/** What a member answers there. @param isEtcd whether it is a member of etcd's */
+export function answersOf(member: Member, isEtcd: boolean): PeerPort["answer"] {
   const route = httpRouter(peerEndpoints(member, versionOf(member)));
   return async (path, asked) => {
+    if (isEtcd && path.startsWith("/quorate/")) return NOT_FOUND;
     const sent = {
       method: asked === undefined ? "GET" : "POST",
       path,

@@ -126,6 +126,8 @@ export class Saboteur extends Actor<SaboteurDeps> {
         continue;
       }
       silent = 0;
+      // Among members of etcd a member that heals itself would do so now, and must not.
+      if (this.options.etcdMembers > 0 && this.#isActive) continue;
       const raised = AlarmResponse.decode(bytes).alarms.map(({ memberID }) => memberID);
       if (
         this.options.selfHeal &&
@@ -166,6 +168,7 @@ export class Saboteur extends Actor<SaboteurDeps> {
       "operator",
       `ends the alarm CORRUPT of ${memberId.toString(16)} through ${asked.name}`,
     );
+    this.deps.safety.etcd?.askedForEnd();
     const { bytes } = await this.deps.network.exchange(asked, Alarm.path, end, CALL_TIMEOUT_MS);
     if (bytes !== undefined) this.counts.alarmsEnded++;
   }

@@ -3,7 +3,7 @@
 import type { TransportRequest } from "@quorate/member";
 import type { MemberTransport } from "@quorate/member/testing";
 import type { raftpb } from "@quorate/proto";
-import { MemberDirectory, type PeerStatus, type SnapshotStream } from "@quorate/transport";
+import { MemberDirectory, type OutgoingSnapshot, type PeerStatus } from "@quorate/transport";
 import type { Process, Scheduler } from "./base/scheduler.ts";
 
 /** A member's end of the network while one process of it lives. */
@@ -11,6 +11,8 @@ export interface Station {
   readonly name: string;
   readonly process: Process;
   readonly request: TransportRequest;
+  /** Whether it is a member of etcd's. */
+  readonly isEtcd: boolean;
   /** Where it can be reached. */
   readonly urls: readonly string[];
   /**
@@ -32,7 +34,7 @@ export interface Addresses {
 export interface Carrier {
   send(from: Station, to: bigint, messages: readonly raftpb.Message[], addresses: Addresses): void;
   /** Resolves with whether the peer took the snapshot over, as far as the sender can know. */
-  stream(from: Station, stream: SnapshotStream, addresses: Addresses): Promise<boolean>;
+  stream(from: Station, stream: OutgoingSnapshot, addresses: Addresses): Promise<boolean>;
   /** Whether a member could be talked to at this moment. */
   isReached(from: Station, id: bigint, addresses: Addresses): boolean;
 }
@@ -84,7 +86,7 @@ export class SimTransport implements MemberTransport {
     }
   }
 
-  sendSnapshot(stream: SnapshotStream): void {
+  sendSnapshot(stream: OutgoingSnapshot): void {
     const { to } = stream.message;
     const finish = (taken: boolean) => {
       if (!this.#closed) this.#station.request.listener.snapshotSent(to, taken);

@@ -7,7 +7,16 @@
  */
 import type { Random } from "@quorate/host";
 import { concat, equals } from "@quorate/proto";
-import { decodeMessage, END_FRAME, FrameBatch, FrameError, FrameReader } from "@quorate/transport";
+import {
+  decodeMessage,
+  END_FRAME,
+  encodeWithLength,
+  FrameBatch,
+  FrameError,
+  FrameReader,
+  SnapshotBodyReader,
+  type SnapshotForm,
+} from "@quorate/transport";
 import type { Scheduler } from "./base/scheduler.ts";
 import { Violation, violate } from "./base/violation.ts";
 import type { Links } from "./links.ts";
@@ -32,6 +41,7 @@ export interface Shipment {
   /** The message that announces it, encoded. */
   readonly announced: Uint8Array;
   readonly body: AsyncIterable<Uint8Array>;
+  readonly form: SnapshotForm;
 }
 
 export interface ShipmentDeps {
@@ -78,9 +88,27 @@ async function* contentsOf(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Ui
   throw new FrameError("snapshot broke off");
 }
 
+/** The same in etcd's form: the message with its length, and the file as it is. */
+async function* etcdFramesOf(
+  announced: Uint8Array,
+  chunks: () => Promise<IteratorResult<Uint8Array>>,
+): AsyncGenerator<Uint8Array> {
+  yield encodeWithLength(decodeMessage(announced));
+  for (let chunk = await chunks(); chunk.done !== true; chunk = await chunks()) yield chunk.value;
+}
+
+async function* etcdContentsOf(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  const reader = new SnapshotBodyReader(MAX_MESSAGE_BYTES);
+  for await (const piece of pieces) {
+    reader.push(piece);
+    for (let part = reader.take(); part !== undefined; part = reader.take()) yield part;
+  }
+}
+
 /** Resolves with whether the peer took it over, as far as the sender can know. */
 export async function carrySnapshot(shipment: Shipment, deps: ShipmentDeps): Promise<boolean> {
-  const { from, target, announced } = shipment;
+  const { from, target, announced, form } = shipment;
+  const isEtcd = form === "etcd";
   const { links, scheduler, random, story, loss } = deps;
   const link = links.link(from.name, target.name);
   const latency = () => links.latencyMs(link);
@@ -110,7 +138,8 @@ export async function carrySnapshot(shipment: Shipment, deps: ShipmentDeps): Pro
    */
   async function* pieces(): AsyncGenerator<Uint8Array> {
     let isFirst = true;
-    for await (const frame of framesOf(announced, nextChunk)) {
+    const frames = (isEtcd ? etcdFramesOf : framesOf)(announced, nextChunk);
+    for await (const frame of frames) {
       for (let at = 0; at < frame.length; at += SNAPSHOT_PIECE_BYTES) {
         if (!isFirst) {
           await scheduler.delay(latency(), target.process);
@@ -146,13 +175,14 @@ export async function carrySnapshot(shipment: Shipment, deps: ShipmentDeps): Pro
       scheduler.after(latency(), () => resolve(taken && !back.cut), from.process);
     };
     const receive = async () => {
-      const contents = contentsOf(pieces());
+      const contents = (isEtcd ? etcdContentsOf : contentsOf)(pieces());
       const first = await contents.next();
       if (first.done === true || !equals(first.value, announced))
         violate("WIRE-1", "a snapshot's message differs from what was sent");
       await target.request.listener.snapshotReceived({
         message: decodeMessage(first.value),
         body: contents,
+        form,
       });
     };
     const failed = (error: unknown) => {

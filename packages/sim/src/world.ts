@@ -11,6 +11,7 @@ import type { SimOptions } from "./base/options.ts";
 import { Scheduler } from "./base/scheduler.ts";
 import { ArchiveCheck } from "./check/archives.ts";
 import { CorruptionCheck } from "./check/corruption.ts";
+import { EtcdRules } from "./check/etcd-rules.ts";
 import { HashCheck } from "./check/hashes.ts";
 import { type Explains, type Judgement, judgeHistory } from "./check/judge.ts";
 import { LeaseCheck } from "./check/lease-lives.ts";
@@ -20,6 +21,7 @@ import { Safety, violate } from "./check/safety.ts";
 import { WatchCheck } from "./check/watches.ts";
 import { ClientNetwork } from "./client-network.ts";
 import type { Clients } from "./clients.ts";
+import { EtcdEntries } from "./etcd/etcd-entries.ts";
 import type { GuestFactory, Guests } from "./guests.ts";
 import type { HostileClients } from "./hostile-clients.ts";
 import type { LeaseClients } from "./lease-clients.ts";
@@ -65,6 +67,7 @@ export class World {
   readonly watchClients: WatchClients;
   readonly leaseClients: LeaseClients;
   readonly hostileClients: HostileClients;
+  readonly etcdEntries: EtcdEntries;
   readonly operator: Operator;
   readonly registrar: Registrar;
   readonly nemesis: Nemesis;
@@ -95,8 +98,11 @@ export class World {
     const { scheduler } = this;
     const story = new Story(() => scheduler.nowMs, explains === false ? 0 : STORY_LINES);
     this.story = story;
-    this.leaseCheck = new LeaseCheck(leaseCheckOptionsOf(options), () => scheduler.nowMs);
-    this.safety = new Safety(this.leaseCheck, this.corruptionCheck, () => scheduler.nowMs);
+    const etcd = options.etcdMembers > 0 ? new EtcdRules(options) : undefined;
+    const leastTtlSeconds = etcd?.leastTtlSeconds;
+    const now = () => scheduler.nowMs;
+    this.leaseCheck = new LeaseCheck({ ...leaseCheckOptionsOf(options), leastTtlSeconds }, now);
+    this.safety = new Safety(this.leaseCheck, this.corruptionCheck, now, etcd);
     this.hashCheck = new HashCheck(this.safety);
     this.watchCheck = new WatchCheck(this.safety);
     const { safety, leaseCheck, corruptionCheck, raftCheck, hashCheck } = this;
@@ -151,6 +157,7 @@ export class World {
     this.leaseClients = all.leaseClients;
     this.hostileClients = all.hostileClients;
     this.streamClients = all.streamClients;
+    this.etcdEntries = new EtcdEntries(options, { ...shared, random: random.fork("etcd entries") });
     this.operator = new Operator(options, {
       ...shared,
       random: random.fork("operator"),
@@ -249,6 +256,7 @@ export class World {
     this.leaseClients.start();
     this.hostileClients.start();
     this.streamClients.start();
+    this.etcdEntries.start();
     this.operator.start();
     this.registrar.start();
     this.saboteur.start();
@@ -287,6 +295,7 @@ export class World {
     clients.stop();
     this.streamClients.stop();
     this.hostileClients.stop();
+    this.etcdEntries.stop();
     leaseClients.stop();
     const leaseLimitMs = PROGRESS_MS + 2000 * this.options.leaseTtlSeconds;
     await this.#settled(

@@ -62,6 +62,22 @@ test("seeds that no build had before keep all promises", async (context) => {
   assert.equal(totals.undecided, 0, "histories that could not be decided");
 });
 
+/** Clusters with members of etcd: no seed draws them by itself. */
+const MIXED_SEEDS = 10;
+
+for (const etcdMembers of [1, 2]) {
+  test(`${MIXED_SEEDS / 2} clusters with ${etcdMembers} members of etcd keep all promises`, async () => {
+    const changes = { set: { ...SHORT.set, etcdMembers, members: 3 } };
+    const totals = new Totals();
+    const first = freshSeed() + etcdMembers * MIXED_SEEDS;
+    const next = seedsFrom(first, MIXED_SEEDS / 2, undefined, changes);
+    await runPool({ workers: 2, next, done: (summary) => totals.add(summary) });
+    const commands = [...totals.failed.keys()].map((seed) => commandOf(seed, undefined, changes));
+    assert.deepEqual([...totals.failed], [], `to run them again: ${commands.join("; ")}`);
+    assert.equal(totals.undecided, 0, "histories that could not be decided");
+  });
+}
+
 /**
  * Runs that broke a promise once, where no smaller test shows it; docs/evidence/correctness.md has
  * their stories.

@@ -15,7 +15,7 @@ const SEEDS = [20_261_122, freshSeed()];
 
 function stationOf(name: string, memberId: bigint): Station {
   const request = { memberId } as TransportRequest;
-  return { name, process: new Process(name), request, urls: [], heard: new Map() };
+  return { name, isEtcd: false, process: new Process(name), request, urls: [], heard: new Map() };
 }
 
 function wireOf(accepts = true, isReturn = false): Wire {

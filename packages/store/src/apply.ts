@@ -8,10 +8,12 @@
  * other work, but apply no other entry. Short requests are applied at once, which is cheaper.
  */
 import {
+  EMPTY,
   type ErrorName,
   EtcdError,
   errorOf,
   type InternalRaftRequest,
+  Reader,
   WireError,
 } from "@quorate/proto";
 import type { AuthIdentity } from "./auth/authorize.ts";
@@ -24,7 +26,7 @@ import {
 } from "./auth/request-operations.ts";
 import type { Steps } from "./backend/steps.ts";
 import { InvalidRequestError } from "./entry/invalid-request.ts";
-import { decodeEntry, isV2, malformation } from "./requests/entry-request.ts";
+import { decodeEntry, isV2, malformation, plainEntry } from "./requests/entry-request.ts";
 import type { ApplyState } from "./requests/request-record.ts";
 import {
   type AnyRequestRecord,
@@ -93,6 +95,9 @@ export const ALL_AWAITED: Callers = { applies: () => true };
 /** Where no caller waits for any. */
 export const NONE_AWAITED: Callers = { applies: () => false };
 
+/** One for all entries: a request is decoded before the next entry is looked at. */
+const requestReader = new Reader(EMPTY);
+
 /**
  * Applies the request in an entry's data. Returns the result, or the steps that produce it, which
  * must run to their end before anything else is applied. Data that does not decode results in an
@@ -105,6 +110,11 @@ export function applyRequest(
   data: Uint8Array,
 ): AppliedEntry | Steps<AppliedEntry> {
   if (data.length === 0) return NOTHING;
+  const plain = plainEntry(data, requestReader);
+  if (plain !== undefined) {
+    const { header, known } = plain;
+    return applyKnown(context, known.kind, known.record, header, header.ID, data);
+  }
   let entry: InternalRaftRequest;
   let identified: IdentifiedRequest;
   try {
@@ -116,19 +126,11 @@ export function applyRequest(
   const { request: carried, identity } = identified;
   const requestId = entry.ID !== 0n ? entry.ID : (entry.header?.ID ?? 0n);
   if (identity.roles !== undefined) context.state.auth.noteTokenRoles();
-  // Each entry comes through here: no iterators, and no function for what needs no permission.
-  for (let i = 0; i < REQUEST_RECORDS.length; i++) {
-    const one = REQUEST_RECORDS[i]!;
-    const kind = one[0];
+  for (const [kind, record] of REQUEST_RECORDS) {
     const bytes = carried[kind];
     if (bytes === undefined) continue;
-    try {
-      const outcome = applyOne(context, one, bytes, identity, requestId);
-      if (isSteps(outcome)) return finish(requestId, kind, data, outcome);
-      return succeeded(requestId, kind, outcome);
-    } catch (error) {
-      return failed(requestId, kind, data, error);
-    }
+    requestReader.reset(bytes);
+    return applyKnown(context, kind, record, identity, requestId, data);
   }
   if (isV2(data)) return { ...NOTHING, requestId };
   const malformed = malformation(data);
@@ -141,19 +143,40 @@ export function applyRequest(
   );
 }
 
-/** Applies the request that the bytes hold. @param one its kind and record */
-function applyOne(
+/**
+ * Applies the request that requestReader is about to read, one of this kind. Each entry comes
+ * through here: a function is made only where users and roles are asked.
+ * @param data the entry's
+ */
+function applyKnown(
   context: ApplyContext,
-  one: (typeof REQUEST_RECORDS)[number],
-  bytes: Uint8Array,
+  kind: RequestKind,
+  record: AnyRequestRecord,
+  identity: AuthIdentity,
+  requestId: bigint,
+  data: Uint8Array,
+): Applied | Steps<Applied> {
+  try {
+    const request = admitted(context, record);
+    const { state, callers } = context;
+    const outcome = state.auth.isEnabled
+      ? applyPermitted(context, kind, record, request, identity, requestId)
+      : record.apply(state, request, callers.applies(requestId));
+    if (isSteps(outcome)) return finish(requestId, kind, data, outcome);
+    return succeeded(requestId, kind, outcome);
+  } catch (error) {
+    return failed(requestId, kind, data, error);
+  }
+}
+
+function applyPermitted(
+  { state, callers }: ApplyContext,
+  kind: RequestKind,
+  record: AnyRequestRecord,
+  request: RequestOf<RequestKind>,
   identity: AuthIdentity,
   requestId: bigint,
 ): unknown {
-  const { state, callers } = context;
-  const kind = one[0];
-  const record = one[1];
-  const request = admitted(context, record, bytes);
-  if (!state.auth.isEnabled) return record.apply(state, request, callers.applies(requestId));
   return permitted(state, identity, kind, request, () =>
     record.apply(state, request, callers.applies(requestId)),
   );
@@ -167,10 +190,9 @@ function applyOne(
 function admitted(
   { state: { alarms } }: ApplyContext,
   { type, refusedWhenCorrupt, costBytes }: AnyRequestRecord,
-  bytes: Uint8Array,
 ): RequestOf<RequestKind> {
   if (alarms.corrupt && refusedWhenCorrupt) throw errorOf("Corrupt");
-  const request = type.decode(bytes);
+  const request = type.decodeFrom(requestReader);
   if (alarms.noSpace && costBytes !== undefined && costBytes(request) > 0) throw errorOf("NoSpace");
   return request;
 }

@@ -5,7 +5,7 @@ import { MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
 import { CompactionRequest, DeleteRangeRequest, fromUtf8 } from "@quorate/proto";
 import { Bucket, bucketRange } from "../src/backend/backend.ts";
 import { currentDirectory } from "../src/backend/directories.ts";
-import { decodeRevision } from "../src/mvcc/revision.ts";
+import { decodeRevision } from "../src/backend/revision.ts";
 import { Store } from "../src/store.ts";
 import { Log } from "./store-log.ts";
 

@@ -22,12 +22,12 @@ import {
   raftpb,
   toUtf8,
 } from "@quorate/proto";
+import { encodeRevision } from "../src/backend/revision.ts";
 import { hasChecksum, verifyChecksum } from "../src/etcd-file/checksum.ts";
 import { type EtcdSnapshot, SnapshotAbandonedError } from "../src/etcd-file/export.ts";
 import { importEtcdFile, type NewCluster } from "../src/etcd-file/import.ts";
 import { EtcdFileError } from "../src/etcd-file/schema.ts";
 import { etcdFileRevision, etcdFileStatus } from "../src/etcd-file/status.ts";
-import { encodeRevision } from "../src/mvcc/revision.ts";
 import { Store } from "../src/store.ts";
 import { addMember, applyEntry, Log, member, randomLog, removeMember } from "./store-log.ts";
 

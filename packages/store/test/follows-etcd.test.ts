@@ -3,9 +3,13 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
 import {
+  AuthEnableRequest,
   AuthRoleAddRequest,
   AuthRoleGrantPermissionRequest,
+  AuthUserAddRequest,
+  AuthUserGrantRoleRequest,
   authpb,
+  CompactionRequest,
   DowngradeVersionTestRequest,
   etcdserverpb,
   fromUtf8,
@@ -122,6 +126,29 @@ for (const followsEtcd of [false, true]) {
     const [b, c, added] = [`b${READ}`, `c${READ}`, `c${WRITE}`];
     assert.deepEqual(shown, followsEtcd ? [b, c, added] : [b, added]);
     assert.equal(store.lessor.get(5n)?.ttlSeconds, followsEtcd ? 2 : 1);
+  });
+}
+
+for (const followsEtcd of [false, true]) {
+  const taken = followsEtcd ? "taken" : "refused";
+  test(`a compaction of a user without the role root is ${taken}`, async () => {
+    const { store } = await opened({ followsEtcd });
+    const log = new Log();
+    log.put("k", "v");
+    log.request({ authRoleAdd: AuthRoleAddRequest.encode({ name: "root" }) });
+    for (const name of ["root", "ann"]) {
+      const options = { noPassword: true };
+      log.request({ authUserAdd: AuthUserAddRequest.encode({ name, options }) });
+    }
+    const granted = { user: "root", role: "root" };
+    log.request({ authUserGrantRole: AuthUserGrantRoleRequest.encode(granted) });
+    log.request({ authEnable: AuthEnableRequest.encode({}) });
+    log.request({
+      header: { ID: 99n, username: "ann", authRevision: 100 },
+      compaction: CompactionRequest.encode({ revision: 2 }),
+    });
+    await applied(store, log);
+    assert.equal(store.mvcc.compactRevision, followsEtcd ? 2 : -1);
   });
 }
 

@@ -5,8 +5,8 @@ import { MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
 import { fromLatin1, KeyValue } from "@quorate/proto";
 import { Backend, Bucket } from "../src/backend/backend.ts";
 import { StoreDamageError } from "../src/backend/errors.ts";
+import { encodeRevision } from "../src/backend/revision.ts";
 import { Mvcc } from "../src/mvcc/index.ts";
-import { encodeRevision } from "../src/mvcc/revision.ts";
 import { FINISHED_COMPACT, SCHEDULED_COMPACT } from "../src/mvcc/state.ts";
 
 type Records = readonly [key: Uint8Array, value: Uint8Array][];
@@ -139,6 +139,7 @@ test("a record that vanishes under the index is damage", async () => {
   backend.put(Bucket.key, at(2, 0, false), pair("a", 2, 2, 1));
   const mvcc = await Mvcc.open(backend, "/store");
   backend.delete(Bucket.key, at(2, 0, false));
+  await backend.flush();
   assert.throws(
     () => mvcc.recordAt("a", 2),
     (error) => error instanceof StoreDamageError && error.place === "bucket key, revision 2.0",

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { compare } from "@quorate/proto";
+import { compareRevisions, decodeRevision, encodeRevision } from "../src/backend/revision.ts";
 import { KeyIndex, LATEST, NONE } from "../src/mvcc/key-index.ts";
-import { compareRevisions, decodeRevision, encodeRevision } from "../src/mvcc/revision.ts";
 
 /** put 2.0, put 3.0, delete 5.1, put 7.0, put 7.2, delete 9.0 */
 function sample(): KeyIndex {

@@ -16,9 +16,9 @@ import {
   toLatin1,
 } from "@quorate/proto";
 import { Backend, Bucket } from "../src/backend/backend.ts";
+import { encodeRevision } from "../src/backend/revision.ts";
 import { type LeaseBook, Mvcc, noLeases } from "../src/mvcc/index.ts";
 import { KeyTree } from "../src/mvcc/key-tree.ts";
-import { encodeRevision } from "../src/mvcc/revision.ts";
 import {
   applyCompaction,
   applyDeleteRange,
@@ -85,7 +85,9 @@ test("a range answers with the stored records themselves", async () => {
   const { backend, mvcc } = await open();
   applyPut(mvcc, noLeases, putOf("a", "1"));
   const [record] = applyRange(mvcc, rangeOf("a")).kvs;
-  assert.equal(record, backend.get(Bucket.key, encodeRevision(2, 0, false)));
+  const stored = backend.waitingRecord(2, 0);
+  assert.deepEqual(record, stored);
+  assert.equal(record?.buffer, stored?.buffer, "a view, not a copy");
 });
 
 test("a sort without an order sorts only the first limit + 1 keys, one with an order all", async () => {

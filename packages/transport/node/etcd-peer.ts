@@ -7,6 +7,10 @@
  *                                 <-- 200, messages without end
  *     POST /raft  -->  204                  one message, while the receiver has no stream here
  *     POST /raft/snapshot  -->  204         a message and a database file (snapshot-sender.ts)
+ *
+ * Messages keep their order within a stream alone. Those that are posted come in any order, and
+ * after later ones on a stream that was opened meanwhile; appends overtake the other stream. Raft
+ * takes them in any order.
  */
 import type { ServerResponse } from "node:http";
 import { raftpb } from "@quorate/proto";
@@ -46,6 +50,8 @@ export class EtcdPeer {
   /** The URL that is posted to next, among `#urls`. */
   #picked = 0;
   #openStreams = 0;
+  /** A message that was posted is lost, and was reported; the next is not, before one arrives. */
+  #postsFail = false;
   #closed = false;
 
   constructor(shared: Shared, id: bigint, urls: readonly string[], listener: EtcdPeerListener) {
@@ -96,6 +102,7 @@ export class EtcdPeer {
       },
     );
     this.#writers.set(stream, writer);
+    this.#postsFail = false;
   }
 
   /** Messages and bytes that wait in the streams. */
@@ -143,7 +150,7 @@ export class EtcdPeer {
     const encoded = raftpb.Message.encode(message);
     if (this.#posts.size >= MAX_POSTS || encoded.length > options.maxQueuedBytes) {
       observer.dropped(this.#id, message.type, 1);
-      this.#listener.dropping();
+      this.#postLost();
       return;
     }
     const aborter = new AbortController();
@@ -151,6 +158,7 @@ export class EtcdPeer {
     this.#posted(encoded, aborter.signal).then(
       () => {
         this.#posts.delete(aborter);
+        this.#postsFail = false;
         observer.sent(this.#id, encoded.length);
       },
       (error: unknown) => {
@@ -158,12 +166,17 @@ export class EtcdPeer {
         observer.dropped(this.#id, message.type, 1);
         if (this.#closed) return;
         this.#picked = (this.#picked + 1) % Math.max(1, this.#urls.length);
-        this.#listener.dropping();
+        this.#postLost();
         this.#shared.logger.debug("failed to post a Raft message", {
           error: error instanceof Error ? error.message : String(error),
         });
       },
     );
+  }
+
+  #postLost(): void {
+    if (!this.#postsFail) this.#listener.dropping();
+    this.#postsFail = true;
   }
 
   async #posted(body: Uint8Array, stopped: AbortSignal): Promise<void> {

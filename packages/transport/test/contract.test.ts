@@ -19,6 +19,13 @@ const TLS = {
 
 transportContract("HTTP/2 over mutual TLS", async () => new RealNetwork(TLS));
 
+transportContract("etcd's protocol", async () => new RealNetwork(undefined, undefined, true));
+
+transportContract(
+  "etcd's protocol over mutual TLS",
+  async () => new RealNetwork(TLS, undefined, true),
+);
+
 const directories: string[] = [];
 after(() => {
   for (const directory of directories) rmSync(directory, { recursive: true });

@@ -187,6 +187,37 @@ test("messages go one by one while the peer reads no stream", () =>
     });
   }));
 
+test("a posted message may come after later ones on a stream, and is taken", () =>
+  withNetwork(async (network) => {
+    const ours = await start(network, 1n);
+    const theirs = await start(network, 2n, { options: { isEtcd: true } });
+    know(ours, theirs);
+    await linked(network, theirs, ours);
+    ours.listener.messages.length = 0;
+    const early = { ...message(theirs, ours, MsgHeartbeat), commit: 1 };
+    const body = raftpb.Message.encode(early);
+    const request = requestHttp1(`${ours.urls[0]}/raft`, {
+      method: "POST",
+      headers: { ...introduction(2n), "content-length": body.length },
+      agent: false,
+    });
+    const status = new Promise<number | undefined>((resolve, reject) => {
+      request.on("error", reject);
+      request.on("response", (response) => resolve(response.statusCode));
+    });
+    request.write(body.subarray(0, 5));
+    const late = { ...early, commit: 2 };
+    const commits = () => ours.listener.messages.map(({ commit }) => commit);
+    await network.until("the later one comes", () => {
+      theirs.transport.send([late]);
+      return commits().includes(2);
+    });
+    assert.ok(!commits().includes(1));
+    request.end(body.subarray(5));
+    assert.equal(await status, 204);
+    assert.ok(commits().includes(1));
+  }));
+
 test("a snapshot goes as a file behind its message, whole or not at all", () =>
   withNetwork(async (network) => {
     const ours = await start(network, 1n);

@@ -2,8 +2,13 @@
 import type { raftpb } from "@quorate/proto";
 import type { SnapshotStream, TransportListener } from "../src/transport.ts";
 
+/** Messages of this term and later ones only find out whether a link works. */
+export const PROBE_TERM = 1001;
+
 export class RecordingListener implements TransportListener {
   readonly messages: raftpb.Message[] = [];
+  /** Those of PROBE_TERM and later. */
+  readonly probes: raftpb.Message[] = [];
   /** How many messages came with each call. */
   readonly batches: number[] = [];
   readonly unreachables: bigint[] = [];
@@ -19,8 +24,11 @@ export class RecordingListener implements TransportListener {
   onChunk: (chunk: Uint8Array) => void | Promise<void> = () => {};
 
   received(messages: readonly raftpb.Message[]): void {
-    this.batches.push(messages.length);
-    this.messages.push(...messages);
+    const others = messages.filter(({ term }) => term < PROBE_TERM);
+    this.probes.push(...messages.filter(({ term }) => term >= PROBE_TERM));
+    if (others.length === 0) return;
+    this.batches.push(others.length);
+    this.messages.push(...others);
   }
 
   async snapshotReceived(stream: SnapshotStream): Promise<void> {

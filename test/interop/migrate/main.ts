@@ -1,12 +1,17 @@
 /** `./dev soak migrate`: a cluster of etcd goes to Quorate and back, under load. */
 import { count, positive, readArguments } from "../../../scripts/dev/command-line.ts";
 import { ClientLoad } from "./load.ts";
-import { type Release, thereAndBack } from "./move.ts";
+import { type MoveOptions, type Release, thereAndBack, timedLines, withMove } from "./move.ts";
 
 const { values } = readArguments(
   "./dev soak migrate [OPTIONS]: a cluster of etcd goes to Quorate and back, under load",
   {
-    from: { choices: ["3.5", "3.6", "3.7"], default: "3.7", describe: "release of etcd" },
+    from: {
+      type: "string",
+      choices: ["3.5", "3.6", "3.7"],
+      default: "3.7",
+      describe: "release of etcd",
+    },
     rate: { type: "string", default: "1000", requiresArg: true, describe: "writes a second" },
     writers: { type: "string", default: "40", requiresArg: true, describe: "writes at a time" },
     rest: {
@@ -19,29 +24,22 @@ const { values } = readArguments(
     users: { type: "boolean", default: true, describe: "users and passwords" },
   },
 );
-const beginMs = performance.now();
-const log = (line: string): void => {
-  const seconds = ((performance.now() - beginMs) / 1000).toFixed(1);
-  console.log(`${seconds.padStart(6)} s  ${line}`);
+const options: MoveOptions = {
+  release: values.from as Release,
+  tls: values.tls,
+  users: values.users,
+  rehearsed: false,
+  restSeconds: positive("rest", values.rest),
+  log: timedLines(),
 };
-await thereAndBack(
-  {
-    release: values.from as Release,
-    tls: values.tls,
-    users: values.users,
-    rehearsed: false,
-    restSeconds: positive("rest", values.rest),
-    log,
-  },
-  async (surroundings) => {
-    const load = new ClientLoad({
-      ...surroundings,
-      rate: positive("rate", values.rate),
-      writers: count("writers", values.writers),
-      watches: 4,
-      leases: 10,
-    });
-    await load.start();
-    return [load];
-  },
-);
+const amounts = {
+  rate: positive("rate", values.rate),
+  writers: count("writers", values.writers),
+  watches: 4,
+  leases: 10,
+};
+await withMove(options, async (moving, surroundings) => {
+  const load = new ClientLoad({ ...surroundings, ...amounts });
+  await load.start();
+  await thereAndBack(options, moving, surroundings, [load]);
+});

@@ -23,7 +23,7 @@ import type { TestMember } from "../../support/member.ts";
 const QUORATECTL = [process.execPath, join(import.meta.dirname, "../../../bin/quoratectl.js")];
 const USER = "app";
 /** A move that takes as long has failed. */
-const WAIT_LIMIT = "4m";
+const WAIT_LIMIT = "20m";
 
 export type Release = "3.5" | "3.6" | "3.7";
 
@@ -39,6 +39,15 @@ export interface MoveOptions {
   readonly restSeconds: number;
   /** What is to be seen of the move. */
   readonly log: (line: string) => void;
+}
+
+/** Prints lines with the seconds since this call. */
+export function timedLines(): (line: string) => void {
+  const beginMs = performance.now();
+  return (line) => {
+    const seconds = ((performance.now() - beginMs) / 1000).toFixed(1);
+    console.log(`${seconds.padStart(6)} s  ${line}`);
+  };
 }
 
 /** What runs while members are replaced. */
@@ -156,8 +165,19 @@ export class Move {
 
   /** The plan; then the move as far as it goes while nobody starts a member. */
   async #rehearse(to: "quorate" | "etcd", members: readonly TestMember[]): Promise<void> {
-    const dry = await this.migrate(to, members, "--dry-run");
+    const { certs, dir } = this.#cluster;
+    const checked = certs && [
+      `--peer-cert-file=${certs.peer}`,
+      `--peer-key-file=${certs.peerKey}`,
+      `--data-dir=${dir}`,
+    ];
+    const flags = ["--dry-run", ...(checked ?? [])];
+    const dry = await this.migrate(to, members, ...flags);
     assert.equal(dry.code, 0, dry.stderr);
+    assert.doesNotMatch(dry.stderr, /not examined/);
+    const elsewhere = await this.migrate(to, [], ...flags, "--member=x=https://elsewhere:2380");
+    assert.equal(elsewhere.code, 1);
+    assert.match(elsewhere.stderr, /is not for the host of https:\/\/elsewhere:2380/);
     assert.match(dry.stdout, /The plan, to .*13\. remove .*14\. done/s);
     // It prints what to start, and gives up waiting; the next run goes on from there.
     const alone = await this.migrate(to, members, "--wait-timeout=6s");
@@ -166,6 +186,7 @@ export class Move {
       alone.stdout,
       new RegExp(`Start ${members[0]!.name} with ${to} and these variables`),
     );
+    assert.match(alone.stdout, /Besides, give \w+ an empty --data-dir/);
     assert.match(alone.stderr, /gave up waiting: .*run the same command again to continue/);
   }
 
@@ -186,6 +207,10 @@ export class Move {
       assert.equal(code, 0, `${stdout}\n${stderr}`);
       assert.match(stdout, /promote \w+ when it has caught up: done\. 4 members are equal at/);
       assert.match(stdout, /All members are of \w+: 3 are equal at revision \d+\./);
+      assert.equal(stdout.match(/ends by itself now\. Keep it from starting again/g)?.length, 3);
+      const urls = members.map((member) => member.clientUrl).sort();
+      const shown = /--etcd-servers=(\S+)/.exec(stdout)?.[1]?.split(",");
+      assert.deepEqual(shown?.sort(), urls);
     } finally {
       await starting.stop();
     }
@@ -239,36 +264,34 @@ export async function withMove<T>(
   });
 }
 
-/** All there and back; logs the figures. Rejects where something was lost. */
+/** All there and back under loads; logs the figures. Rejects where something was lost. */
 export async function thereAndBack(
-  options: MoveOptions,
-  startLoads: (surroundings: Surroundings) => Promise<readonly Load[]>,
+  { release, restSeconds, log }: MoveOptions,
+  { move, before, middle, after }: Moving,
+  surroundings: Surroundings,
+  loads: readonly Load[],
 ): Promise<void> {
-  const { release, restSeconds, log } = options;
-  await withMove(options, async ({ move, before, middle, after }, surroundings) => {
-    const loads = await startLoads(surroundings);
-    try {
-      const id = await clusterIdOf(surroundings);
-      const took: number[] = [];
-      for (const [to, members] of [
-        ["quorate", middle],
-        ["etcd", after],
-      ] as const) {
-        await delay(restSeconds * 1000);
-        took.push(await move.replaceAll(to, members));
-      }
+  try {
+    const id = await clusterIdOf(surroundings);
+    const took: number[] = [];
+    for (const [to, members] of [
+      ["quorate", middle],
+      ["etcd", after],
+    ] as const) {
       await delay(restSeconds * 1000);
-      const figures: string[] = [];
-      for (const load of loads) figures.push(await load.judge());
-      assert.equal(await clusterIdOf(surroundings), id, "the same cluster");
-      const [there, back] = took.map((seconds) => `${seconds.toFixed(1)} s`);
-      figures.unshift(`etcd ${release} to Quorate: ${there}, to etcd 3.7: ${back}`);
-      for (const line of figures) log(line);
-      for (const member of [...before, ...middle, ...after]) assertSound(member);
-    } finally {
-      for (const load of loads) await load.close();
+      took.push(await move.replaceAll(to, members));
     }
-  });
+    await delay(restSeconds * 1000);
+    const figures: string[] = [];
+    for (const load of loads) figures.push(await load.judge());
+    assert.equal(await clusterIdOf(surroundings), id, "the same cluster");
+    const [there, back] = took.map((seconds) => `${seconds.toFixed(1)} s`);
+    log(`etcd ${release} to Quorate: ${there}, to etcd 3.7: ${back}`);
+    for (const line of figures) log(line);
+    for (const member of [...before, ...middle, ...after]) assertSound(member);
+  } finally {
+    for (const load of loads) await load.close();
+  }
 }
 
 async function clusterIdOf({ cluster, client, administrator }: Surroundings): Promise<bigint> {

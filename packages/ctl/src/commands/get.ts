@@ -1,7 +1,7 @@
-import type { Command, CommandLine, Flags } from "@quorate/cli";
+import type { Command, CommandLine, Flags, Invocation } from "@quorate/cli";
 import { badArguments, Exit, ExitCode } from "@quorate/cli";
 import type { Client, GetOptions } from "@quorate/client";
-import { fromUtf8, KVService, type RangeResponse } from "@quorate/proto";
+import { fromUtf8, KeyValue, KVService, quoteBytes, type RangeResponse } from "@quorate/proto";
 import { withClient } from "../connect/globals.ts";
 import { printerOf } from "../printers/choose.ts";
 import { rangeForm } from "../printers/kv-forms.ts";
@@ -133,10 +133,29 @@ export function getRecord(client: Client, key: string): Promise<RangeResponse> {
   return client.call(KVService.methods.Range, { key: fromUtf8(key) }, true);
 }
 
+/** Prints values of Kubernetes as YAML, each behind its key as a comment. */
+async function printDecoded({ flags, io }: Invocation, { kvs }: RangeResponse): Promise<void> {
+  const { kubernetesDocument } = await import("../dump/kubernetes.ts");
+  const valueOnly = flags.bool("print-value-only");
+  for (const [at, record] of kvs.entries()) {
+    const heading = valueOnly ? "" : quoteBytes(KeyValue.decode(record).key);
+    const text = await kubernetesDocument(record, heading);
+    io.stdout(at === 0 ? text : `---\n${text}`);
+  }
+}
+
 export const getCommand: Command = {
   use: "get [options] <key> [range_end]",
   short: "Gets a key or a range of keys",
-  flags: getFlags,
+  flags: {
+    ...getFlags,
+    decode: {
+      kind: "string",
+      defaultText: "",
+      doc: "show values decoded; k8s: objects of Kubernetes, as YAML (needs --write-out=simple)",
+      values: ["k8s"],
+    },
+  },
   async run(invocation) {
     const { key, options } = readGet(invocation);
     const valueOnly = invocation.flags.bool("print-value-only");
@@ -147,14 +166,18 @@ export const getCommand: Command = {
     if (valueOnly && printer.format !== "simple") {
       throw badArguments("print-value-only is only for `--write-out=simple`");
     }
-    printer.form(
-      rangeForm,
-      await withClient(invocation, ({ client, methods, build }) => {
-        const request = build.getRequest(key, options);
-        if (!invocation.flags.bool("stream")) return client.call(methods.range, request, true);
-        const timeoutMs = invocation.flags.durationMs("command-timeout");
-        return build.streamedRange(client, request, { timeoutMs });
-      }),
-    );
+    const decode = invocation.flags.string("decode");
+    if (decode !== "" && decode !== "k8s")
+      throw badArguments(`--decode is ${JSON.stringify(decode)}, not k8s`);
+    if (decode !== "" && (printer.format !== "simple" || options.keysOnly === true))
+      throw badArguments("--decode is only for `--write-out=simple`, and not for `--keys-only`");
+    const response = await withClient(invocation, ({ client, methods, build }) => {
+      const request = build.getRequest(key, options);
+      if (!invocation.flags.bool("stream")) return client.call(methods.range, request, true);
+      const timeoutMs = invocation.flags.durationMs("command-timeout");
+      return build.streamedRange(client, request, { timeoutMs });
+    });
+    if (decode === "") printer.form(rangeForm, response);
+    else await printDecoded(invocation, response);
   },
 };

@@ -6,8 +6,11 @@ import { badArguments, type Command, Exit, ExitCode, type Invocation } from "@qu
 import { defined, idToHex, type Member } from "@quorate/proto";
 import { asExit } from "../connect/failed-call.ts";
 import { peerUrl } from "../connect/peer-url.ts";
+import { release } from "../joining/diagnose.ts";
+import { endAdvice, removedAdvice, startAdvice } from "../migrate/advice.ts";
+import { checkMove } from "../migrate/checks.ts";
 import { MovingCluster, presentOf, type Seen } from "../migrate/cluster.ts";
-import { describe, planOf, type Step, type Wanted } from "../migrate/plan.ts";
+import { describe, labelOf, planOf, type Step, type Wanted } from "../migrate/plan.ts";
 import { repeatSteps, type Stepped } from "./member-steps.ts";
 import { printVariables, variablesOf } from "./member-variables.ts";
 
@@ -50,7 +53,7 @@ async function start(migration: Migration, { name, peerUrl }: Wanted, members: r
   if (command === "") {
     io.stdout(`Start ${name} with ${program} and these variables or the corresponding flags:\n`);
     printVariables(io, name, [peerUrl], added);
-    io.stdout("\n");
+    io.stdout(`\n${startAdvice(name, program)}\n`);
     return;
   }
   const env = { ...io.env, ...Object.fromEntries(variablesOf(name, [peerUrl], added)) };
@@ -66,7 +69,7 @@ function progressOf(id: bigint, seen: readonly Seen[]): string {
 }
 
 async function step(migration: Migration): Promise<Stepped> {
-  const { cluster, wanted } = migration;
+  const { cluster, wanted, program } = migration;
   const { members, seen } = await cluster.look();
   const present = presentOf(members, seen);
   const plan = planOf(present, wanted);
@@ -105,9 +108,15 @@ async function step(migration: Migration): Promise<Stepped> {
     }
     case "remove":
       await client.memberRemove(next.member.id);
+      migration.invocation.io.stdout(removedAdvice(labelOf(next.member)));
       return report();
-    case "done":
-      return { done: true, waitsFor: "" };
+    case "done": {
+      // Until it rises, an older etcd may come back, and a newer one would start on its entries.
+      const version = program === "quorate" ? await cluster.version(seen) : undefined;
+      const lowest = Math.min(...seen.map(({ status }) => release(status.version)));
+      const rises = version !== undefined && release(version) < lowest;
+      return { done: !rises, waitsFor: `the cluster's version rises from ${version}` };
+    }
     case "refused":
       throw new Exit(ExitCode.error, next.why);
   }
@@ -131,12 +140,9 @@ async function run(invocation: Invocation): Promise<void> {
   const wanted = wantedOf(flags.strings("member"));
   const migration = { invocation, cluster, wanted, program, started: new Set<string>() };
   try {
-    const problems = await cluster.problems();
-    for (const problem of problems) io.stderr(`problem: ${problem}\n`);
-    if (problems.length > 0)
-      throw new Exit(ExitCode.error, "the cluster cannot be moved before these are mended");
-    const { revision, members: compared } = await cluster.compareHashes();
     const { members, seen } = await cluster.look();
+    await checkMove(invocation, members, wanted);
+    const { revision, members: compared } = await cluster.compareHashes();
     const { header } = await (await cluster.client()).memberList();
     io.stdout(
       `Cluster ${idToHex(header?.clusterId ?? 0n)}: ${compared} members are equal at revision ${revision}.\n`,
@@ -148,7 +154,7 @@ async function run(invocation: Invocation): Promise<void> {
     const end = await cluster.compareHashes();
     io.stdout(
       `All members are of ${program}: ${end.members} are equal at revision ${end.revision}. ` +
-        "Point clients at their URLs.\n",
+        `\n${endAdvice(end.clientUrls)}`,
     );
   } catch (error) {
     throw asExit(error, io);
@@ -169,6 +175,10 @@ difference ends the command. The cluster keeps its id and always has as many vot
 command goes on where it was interrupted, and turns back if it is given the members from before; a
 member that was removed needs an empty data directory then.
 
+Before the first change it examines what has bitten others: members that do not respond or differ in
+their lists of members, learners, versions, alarms, features, clocks. --peer-cert-file and --data-dir
+have the names in the new members' certificates and the free space examined too.
+
 --start is a shell command that starts the new member and returns; it finds ETCD_NAME and the other
 variables. Without it, the command prints them and waits. Removed members end by themselves.`,
   flags: {
@@ -177,6 +187,21 @@ variables. Without it, the command prints them and waits. Removed members end by
       kind: "strings",
       defaultText: "",
       doc: "NAME=PEER-URL of each member as it is to be",
+    },
+    "peer-cert-file": {
+      kind: "strings",
+      defaultText: "",
+      doc: "certificate of the new members' peer ports, or one for each --member: its names are checked",
+    },
+    "peer-key-file": {
+      kind: "string",
+      defaultText: "",
+      doc: "its key: the members' lists on their peer ports are compared too",
+    },
+    "data-dir": {
+      kind: "string",
+      defaultText: "",
+      doc: "directory here for a new member's data: its free space is checked",
     },
     start: { kind: "string", defaultText: "", doc: "shell command that starts a new member" },
     "dry-run": { kind: "bool", defaultText: "false", doc: "check, print the plan, change nothing" },

@@ -6,6 +6,7 @@ import {
   ExitCode,
   type Invocation,
   parseBigInt64,
+  parseBool,
   toSafeNumber,
 } from "@quorate/cli";
 import { nodeDisk } from "@quorate/host/node";
@@ -92,13 +93,48 @@ export function iterateBucket(invocation: Invocation): Promise<void> {
       );
     }
     const limit = invocation.flags.int("limit");
-    const isDecoded = invocation.flags.bool("decode");
+    const text = textsOf(bucket, decodeOf(invocation));
     let count = 0;
     for await (const record of reversedRecords(source, bucket)) {
-      out.write(`${isDecoded ? decodedText(bucket, record) : rawText(record)}\n`);
+      out.write(await text(record));
       if (++count === limit) break;
     }
   });
+}
+
+/** The value of --decode. Throws Exit. */
+function decodeOf({ flags }: Invocation): boolean | "k8s" {
+  const text = flags.string("decode");
+  if (text === "k8s") return text;
+  try {
+    return parseBool(text);
+  } catch (error) {
+    throw badArguments(`--decode is k8s, true or false: ${(error as Error).message}`);
+  }
+}
+
+/** What prints the records of a bucket, with the line ends. */
+function textsOf(
+  bucket: string,
+  decode: boolean | "k8s",
+): (record: BucketRecord) => string | Promise<string> {
+  if (decode === false) return (record) => `${rawText(record)}\n`;
+  const decoded = (record: BucketRecord): string => `${decodedText(bucket, record)}\n`;
+  if (decode === true || bucket !== "key") return decoded;
+  return (record) =>
+    kubernetesText(record, "").catch((error: unknown) => {
+      if (!(error instanceof RangeError || error instanceof WireError)) throw error;
+      return `---\n# ${decoded(record)}`;
+    });
+}
+
+/** A record of keys with its value as YAML. Rejects with RangeError or WireError as keyText. */
+async function kubernetesText(record: BucketRecord, place: string): Promise<string> {
+  const { kubernetesDocument } = await import("./kubernetes.ts");
+  const { key, createRevision, modRevision, version } = KeyValue.decode(record[1]);
+  const revisions = `created ${createRevision} | mod ${modRevision} | ver ${version}`;
+  const heading = `${place}${revisionText(record)}, key ${quoteBytes(key)} | ${revisions}`;
+  return `---\n${await kubernetesDocument(record[1], heading)}`;
 }
 
 /** Records of the bucket meta that are not data. */
@@ -138,14 +174,16 @@ export function scanKeys(invocation: Invocation): Promise<void> {
     const [path = "", revision = ""] = invocation.args;
     const file = boltPath(path);
     const from = startRevision(revision);
+    const decode = decodeOf(invocation);
     if (file !== undefined) {
-      await naming(async () => scanFile(invocation, file, from));
+      await naming(() => scanFile(invocation, file, from, decode === "k8s"));
       return;
     }
+    const text = textsOf("key", decode);
     await withSource(invocation, 2, async (source, out) => {
       for await (const slice of source.records("key")) {
         for (const record of slice)
-          if (revisionOf(record[0]).main >= from) out.write(`${decodedText("key", record)}\n`);
+          if (revisionOf(record[0]).main >= from) out.write(await text(record));
       }
     });
   });
@@ -159,7 +197,12 @@ function startRevision(text: string): number {
   }
 }
 
-function scanFile({ io }: Invocation, path: string, from: number): void {
+async function scanFile(
+  { io }: Invocation,
+  path: string,
+  from: number,
+  isKubernetes: boolean,
+): Promise<void> {
   const out = new LineOutput(io);
   try {
     for (const scanned of scanLeaves(nodeDisk, path)) {
@@ -172,10 +215,12 @@ function scanFile({ io }: Invocation, path: string, from: number): void {
         // The page with the names of the buckets.
         if (BUCKET_NAMES.has(toLatin1(key))) break;
         try {
-          if (revisionOf(key).main >= from)
-            out.write(
-              `pageID=${page}, index=${index}/${scanned.count - 1}, ${keyText([key, value])}\n`,
-            );
+          if (revisionOf(key).main < from) continue;
+          const place = `pageID=${page}, index=${index}/${scanned.count - 1}, `;
+          const record: BucketRecord = [key, value];
+          out.write(
+            isKubernetes ? await kubernetesText(record, place) : `${place}${keyText(record)}\n`,
+          );
         } catch (error) {
           if (!(error instanceof RangeError || error instanceof WireError)) throw error;
           io.stderr(
@@ -292,12 +337,18 @@ export function decodedText(bucket: string, record: BucketRecord): string {
 /**
  * A revision key and its record. Throws RangeError or WireError if they are malformed.
  */
-function keyText([key, value]: BucketRecord): string {
-  const { main, sub, isTombstone } = revisionOf(key);
+function keyText(record: BucketRecord): string {
+  const [, value] = record;
+  const revision = revisionText(record);
   const kv = KeyValue.decode(value);
   const revisions = `created ${kv.createRevision} | mod ${kv.modRevision} | ver ${kv.version}`;
   const shown = `key ${quoteBytes(kv.key)} | val ${quoteBytes(kv.value)} | ${revisions}`;
-  return `rev={Revision:{Main:${main} Sub:${sub}} tombstone:${isTombstone}}, value=[${shown}]`;
+  return `${revision}, value=[${shown}]`;
+}
+
+function revisionText([key]: BucketRecord): string {
+  const { main, sub, isTombstone } = revisionOf(key);
+  return `rev={Revision:{Main:${main} Sub:${sub}} tombstone:${isTombstone}}`;
 }
 
 /** Decodes the 17 or 18 bytes of a revision key. Throws RangeError if they are malformed. */

@@ -142,7 +142,7 @@ function differing(view: ClusterView, members: readonly Member[]): string[] {
 }
 
 /** Major and minor of a version such as "3.6.8" as one number that grows with it. */
-function release(version: string): number {
+export function release(version: string): number {
   const [major = 0, minor = 0] = version.split(".").map(Number);
   return major * 1000 + minor;
 }

@@ -1,20 +1,30 @@
 /** The cluster that is being moved: its members now, each asked by itself, and changes to them. */
 import { Exit, ExitCode, type Invocation } from "@quorate/cli";
 import { type Client, ClientError } from "@quorate/client";
-import { AlarmType, fromUtf8, idToHex, type Member, type StatusResponse } from "@quorate/proto";
-import { type ClientKit, clientOf, endpointsOf } from "../connect/globals.ts";
+import { fromUtf8, type Member, type StatusResponse } from "@quorate/proto";
+import { accessOf, type ClientKit, clientOf, endpointsOf } from "../connect/globals.ts";
 import { logIn } from "../connect/login.ts";
+import { httpGet } from "../observe/http.ts";
+import { targetOf } from "../observe/listed-member.ts";
 import type { Present } from "./plan.ts";
 
 /** A hash may be asked for while a member has not applied the revision, or compacts. */
 const HASH_ATTEMPTS = 60;
 const HASH_PAUSE_MS = 250;
+const VERSION_TIMEOUT_MS = 5000;
 
 /** A member that responds. */
 export interface Seen {
   readonly member: Member;
   readonly endpoint: string;
   readonly status: StatusResponse;
+}
+
+/** Members that have the same history up to a revision. */
+export interface Compared {
+  readonly revision: number;
+  readonly members: number;
+  readonly clientUrls: readonly string[];
 }
 
 export class MovingCluster {
@@ -71,33 +81,28 @@ export class MovingCluster {
     return undefined;
   }
 
-  /** Why the cluster cannot be moved now. */
-  async problems(): Promise<string[]> {
-    const { members, seen } = await this.look();
-    const problems: string[] = [];
-    problems.push(...silentOf(members, seen).map(describeSilent));
-    for (const { ID, name, isLearner } of members) {
-      if (name === "" && !isLearner) problems.push(`the voter ${idToHex(ID)} was never started`);
+  /**
+   * The cluster's version, such as "3.7.0"; undefined where a member does not tell it (GET /version
+   * of etcd: etcdhttp.HandleVersion). Rejects with Exit.
+   */
+  async version([one]: readonly Seen[]): Promise<string | undefined> {
+    const { tls } = await accessOf(this.#invocation);
+    const target = one && targetOf(one.endpoint, tls);
+    if (target === undefined) return undefined;
+    try {
+      const { body } = await httpGet(target, "/version", tls, VERSION_TIMEOUT_MS);
+      const { etcdcluster } = JSON.parse(body) as { etcdcluster?: unknown };
+      return typeof etcdcluster === "string" ? etcdcluster : undefined;
+    } catch {
+      return undefined;
     }
-    for (const { member, status } of seen) {
-      const [major = 0, minor = 0] = status.version.split(".").map(Number);
-      if (major < 3 || (major === 3 && minor < 5))
-        problems.push(`${member.name} is of version ${status.version}: etcd 3.5 is the oldest`);
-    }
-    const { alarms } = await (await this.client()).alarmList();
-    for (const { memberID, alarm } of alarms) {
-      const name = alarm === AlarmType.NOSPACE ? "NOSPACE" : "CORRUPT";
-      problems.push(`the alarm ${name} of ${idToHex(memberID)} is raised`);
-    }
-    return problems;
   }
 
   /**
-   * Compares the history of all members that respond, at one revision.
-   * @returns the revision
-   * @throws Exit where they differ
+   * Compares the history of all members that were started, at one revision.
+   * @throws Exit where they differ, or where one does not respond
    */
-  async compareHashes(): Promise<{ readonly revision: number; readonly members: number }> {
+  async compareHashes(): Promise<Compared> {
     for (let attempt = 1; ; attempt++) {
       const { members, seen } = await this.look();
       const silent = silentOf(members, seen);
@@ -131,7 +136,10 @@ export class MovingCluster {
               '"quoratectl check consistency" shows where; turn back, or remove the wrong one',
           );
         }
-        if (comparable) return { revision, members: hashes.length };
+        if (comparable) {
+          const clientUrls = members.flatMap(({ clientURLs }) => clientURLs);
+          return { revision, members: hashes.length, clientUrls };
+        }
       } catch (error) {
         if (!(error instanceof ClientError) || attempt === HASH_ATTEMPTS) throw error;
       }

@@ -37,7 +37,9 @@ export type Step =
   | { readonly kind: "done" }
   | { readonly kind: "refused"; readonly why: string };
 
-const labelOf = ({ name, peerUrls, id }: Present): string => name || peerUrls[0] || id.toString(16);
+/** How a member is named in texts. */
+export const labelOf = ({ name, peerUrls, id }: Present): string =>
+  name || peerUrls[0] || id.toString(16);
 
 export function nextStep(members: readonly Present[], all: readonly Wanted[]): Step {
   const wantedOf = ({ peerUrls }: Present): Wanted | undefined =>

@@ -1,9 +1,17 @@
-import type { Command } from "@quorate/cli";
+import type { Command, Flag } from "@quorate/cli";
 
 const load = () => import("../dump/db.ts");
 
 const what = `The path is a data directory of Quorate or etcd, the directory of a store, or a database or snapshot file
 of etcd. The member must be stopped.`;
+
+const decodeFlag: Flag = {
+  kind: "string",
+  defaultText: "false",
+  bareText: "true",
+  doc: "decode the records of known buckets; k8s: also the values of Kubernetes, as YAML",
+  values: ["k8s"],
+};
 
 const listCommand: Command = {
   use: "list-bucket <path>",
@@ -18,11 +26,7 @@ const iterateCommand: Command = {
   long: `Prints the records of a bucket, the last first.\n\n${what}`,
   flags: {
     limit: { kind: "int", defaultText: "0", doc: "most records to print (0 for all)" },
-    decode: {
-      kind: "bool",
-      defaultText: "false",
-      doc: "decode the records of known buckets",
-    },
+    decode: decodeFlag,
   },
   run: async (invocation) => (await load()).iterateBucket(invocation),
 };
@@ -34,6 +38,7 @@ const scanCommand: Command = {
 pages, also freed ones, and skips unreadable ones: that recovers what is left in a damaged file.
 
 ${what}`,
+  flags: { decode: { ...decodeFlag, defaultText: "true" } },
   run: async (invocation) => (await load()).scanKeys(invocation),
 };
 

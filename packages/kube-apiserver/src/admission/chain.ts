@@ -1,24 +1,100 @@
 /**
  * The chain of admission plug-ins (apiserver: pkg/admission/chain.go). All that change objects run
- * first, in order, each on what the one before returned; then those that check.
+ * first, in order, each on what the one before returned; then those that check. A change by a
+ * webhook or policy starts a second round of those that change objects, for the ones that want to
+ * see later changes (reinvocationPolicy IfNeeded).
  */
 import type { KubeObject } from "@quorate/kube-storage";
-import { type ApiError, forbidden } from "@quorate/kube-storage";
+import { type ApiError, forbidden, semanticEqual } from "@quorate/kube-storage";
 import type { Admission, AdmissionAttributes } from "./admission.ts";
 
 /** One plug-in: it changes, checks, or both. Both reject with ApiError. */
 export interface AdmissionPlugin {
   /** Resolves with the object, changed or not. */
-  mutate?(attributes: AdmissionAttributes): Promise<KubeObject | undefined>;
+  mutate?(attributes: AdmissionAttributes, rounds: Rounds): Promise<KubeObject | undefined>;
   validate?(attributes: AdmissionAttributes): Promise<void>;
+}
+
+/** The rounds of the plug-ins that change one object. */
+export interface Rounds {
+  readonly isSecond: boolean;
+  /** Asks for a second round; none follows that. */
+  again(): void;
+}
+
+/** Which webhooks or policies of one plug-in want to see later changes of one object. */
+export class Reinvocation {
+  readonly #rounds: Rounds;
+  /** Called, and no change since. */
+  readonly #waiting = new Set<string>();
+  /** To be called again. */
+  readonly #due = new Set<string>();
+  #last: KubeObject | undefined;
+
+  private constructor(rounds: Rounds) {
+    this.#rounds = rounds;
+  }
+
+  /**
+   * At the start of a round of the plug-in.
+   * @param states of the plug-in, by the rounds
+   */
+  static of(
+    states: WeakMap<Rounds, Reinvocation>,
+    rounds: Rounds,
+    object: KubeObject | undefined,
+  ): Reinvocation {
+    const known = states.get(rounds);
+    if (known !== undefined) {
+      if (!semanticEqual(known.#last, object)) known.#require();
+      return known;
+    }
+    const made = new Reinvocation(rounds);
+    states.set(rounds, made);
+    return made;
+  }
+
+  isDue(id: string): boolean {
+    return this.#due.has(id);
+  }
+
+  /** The object has changed. */
+  changed(): void {
+    this.#require();
+    this.#rounds.again();
+  }
+
+  #require(): void {
+    for (const id of this.#waiting) this.#due.add(id);
+    this.#waiting.clear();
+  }
+
+  /** After the call of one that wants to see later changes. */
+  wait(id: string): void {
+    this.#waiting.add(id);
+  }
+
+  /** The plug-in's round is over. */
+  ended(object: KubeObject | undefined): void {
+    this.#last = object;
+  }
 }
 
 export function admissionChain(plugins: readonly AdmissionPlugin[]): Admission {
   return {
     async mutate(attributes) {
       let { object } = attributes;
-      for (const plugin of plugins)
-        if (plugin.mutate !== undefined) object = await plugin.mutate({ ...attributes, object });
+      let wantsSecond = false;
+      const rounds = { isSecond: false, again: () => (wantsSecond = true) };
+      const round = async (): Promise<void> => {
+        for (const plugin of plugins)
+          if (plugin.mutate !== undefined)
+            object = await plugin.mutate({ ...attributes, object }, rounds);
+      };
+      await round();
+      if (!wantsSecond) return object;
+      rounds.isSecond = true;
+      await round();
       return object;
     },
     async validate(attributes) {

@@ -1,73 +1,113 @@
 /**
- * matchConditions of webhooks: expressions in CEL over `object`, `oldObject`, `request` and
- * `authorizer` (apiserver: pkg/admission/plugin/webhook/matchconditions). All must be true.
+ * matchConditions of webhooks and policies: expressions that all must be true (apiserver:
+ * pkg/admission/plugin/webhook/matchconditions), and the variables of expressions.
  */
+import type { Pauses } from "@quorate/host";
+import { aggregateText, type JsonObject, type KubeObject } from "@quorate/kube-storage";
+import type { Authorizer } from "../authz/authorizer.ts";
+import { Decisions } from "../crd/cel/functions/authorization.ts";
+import {
+  type Activation,
+  type CompiledExpression,
+  Evaluation,
+  type ExpressionSet,
+  type RequestExpressions,
+} from "../crd/cel/request-expressions.ts";
+import type { AdmissionAttributes } from "./admission.ts";
+import type { VersionedRequest } from "./matching.ts";
+import { reviewRequest } from "./webhook-review.ts";
 
 export interface MatchCondition {
   readonly name: string;
   readonly expression: string;
 }
 
-/** The values of an expression's variables. */
-export interface ConditionVariables {
-  readonly object: unknown;
-  readonly oldObject: unknown;
-  readonly request: unknown;
+/** What all conditions of a webhook or policy may cost (RuntimeCELCostBudgetMatchConditions). */
+const CONDITIONS_BUDGET = 2_500_000;
+
+export interface CompiledConditions {
+  readonly set: ExpressionSet;
+  readonly conditions: readonly CompiledExpression[];
 }
 
-/** Evaluates a compiled expression. Throws Error where that fails. */
-export type CompiledCondition = (variables: ConditionVariables) => boolean;
+/** Conditions of a webhook, compiled with the first request that they are for. */
+export class MatchConditions {
+  readonly #conditions: readonly MatchCondition[];
+  readonly #expressions: RequestExpressions;
+  #compiled: CompiledConditions | undefined;
 
-/** Compiles an expression; returns the reason where it is not valid. */
-export type ConditionCompiler = (
-  expression: string,
-) => CompiledCondition | { readonly error: string };
+  constructor(conditions: readonly MatchCondition[], expressions: RequestExpressions) {
+    this.#conditions = conditions;
+    this.#expressions = expressions;
+  }
 
-/** A compiler that loads its library when the first condition needs it. */
-export interface ConditionEngine {
-  /** Resolves when `compile` knows which expressions are valid. */
-  load(): Promise<void>;
-  readonly compile: ConditionCompiler;
+  get isEmpty(): boolean {
+    return this.#conditions.length === 0;
+  }
+
+  async compiled(): Promise<CompiledConditions> {
+    if (this.#compiled === undefined) {
+      await this.#expressions.load();
+      const set = this.#expressions.set({ hasParams: false, hasVariables: false });
+      this.#compiled = compiledConditions(this.#conditions, set);
+    }
+    return this.#compiled;
+  }
 }
 
-export interface Conditions {
-  readonly isEmpty: boolean;
-  /** Whether all are true; one false one outweighs failures. Rejects with Error for failures. */
-  matches(variables: ConditionVariables): Promise<boolean>;
-}
-
-/** Compiles the conditions with the first request that they are for. */
-export function compileConditions(
+export function compiledConditions(
   conditions: readonly MatchCondition[],
-  engine: ConditionEngine,
-): Conditions {
-  let compiled: readonly ReturnType<ConditionCompiler>[] | undefined;
+  set: ExpressionSet,
+): CompiledConditions {
+  return { set, conditions: conditions.map((one) => set.compile(one.expression.trim(), ["bool"])) };
+}
+
+/** Whether all are true; one false one outweighs failures. Rejects with Error for failures. */
+export async function areTrue(
+  { set, conditions }: CompiledConditions,
+  activation: Activation,
+  pauses: Pauses,
+): Promise<boolean> {
+  const evaluation = new Evaluation(set, activation, CONDITIONS_BUDGET, pauses);
+  const failures: string[] = [];
+  let isFalse = false;
+  for (const condition of conditions) {
+    const outcome = await evaluation.run(condition);
+    if ("error" in outcome) failures.push(outcome.error);
+    else if (outcome.value !== true) isFalse = true;
+  }
+  if (isFalse) return false;
+  if (failures.length > 0) throw new Error(aggregateText(failures));
+  return true;
+}
+
+/** What expressions of one policy see besides the request. */
+export interface PolicyVariables {
+  readonly namespace?: KubeObject | undefined;
+  readonly params?: KubeObject | undefined;
+}
+
+/** The variables of a request. @param decisions shared by all expressions for it */
+export function activationOf(
+  request: VersionedRequest,
+  attributes: AdmissionAttributes,
+  decisions: Decisions,
+  { namespace, params }: PolicyVariables = {},
+): Activation {
+  const { uid: _, object: __, oldObject: ___, ...review } = reviewRequest("", request, attributes);
+  const { resource, subresource, name, user } = attributes;
   return {
-    isEmpty: conditions.length === 0,
-    async matches(variables) {
-      await engine.load();
-      compiled ??= conditions.map(({ expression }) => engine.compile(expression.trim()));
-      return areTrue(compiled, variables);
-    },
+    object: request.object,
+    oldObject: request.oldObject,
+    request: review as JsonObject,
+    namespace,
+    params,
+    user,
+    decisions,
+    resource: { ...resource, subresource, namespace: attributes.namespace, name },
   };
 }
 
-function areTrue(
-  compiled: readonly ReturnType<ConditionCompiler>[],
-  variables: ConditionVariables,
-): boolean {
-  const failures: string[] = [];
-  for (const condition of compiled) {
-    if (typeof condition !== "function") {
-      failures.push(`compilation error: ${condition.error}`);
-      continue;
-    }
-    try {
-      if (!condition(variables)) return false;
-    } catch (error) {
-      failures.push(error instanceof Error ? error.message : String(error));
-    }
-  }
-  if (failures.length > 0) throw new Error(failures.join(", "));
-  return true;
+export function decisionsOf(authorizer: Authorizer): Decisions {
+  return new Decisions(authorizer);
 }

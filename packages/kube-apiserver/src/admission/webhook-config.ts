@@ -3,36 +3,18 @@
  * (apiserver: pkg/admission/configuration), and the list of all in the order of their calls.
  */
 
-import type { GroupVersionKind, GroupVersionResource, KubeObject } from "@quorate/kube-storage";
-import {
-  EVERYTHING,
-  type LabelSelectorObject,
-  type Selector,
-  selectorOfObject,
-} from "@quorate/kube-storage";
+import type { KubeObject, LabelSelectorObject, Selector } from "@quorate/kube-storage";
 import { defined, quoteText as goQuote } from "@quorate/proto";
-import {
-  type ConditionEngine,
-  type Conditions,
-  compileConditions,
-  type MatchCondition,
-} from "./match-conditions.ts";
+import type { RequestExpressions } from "../crd/cel/request-expressions.ts";
+import { type MatchCondition, MatchConditions } from "./match-conditions.ts";
+import { type MatchRule, selectorOf, type VersionedRequest } from "./matching.ts";
 import type { WebhookClientConfig } from "./webhook-caller.ts";
-
-/** admissionregistration.k8s.io/v1 RuleWithOperations. */
-export interface WebhookRule {
-  readonly operations?: readonly string[];
-  readonly apiGroups?: readonly string[];
-  readonly apiVersions?: readonly string[];
-  readonly resources?: readonly string[];
-  readonly scope?: string;
-}
 
 /** MutatingWebhook or ValidatingWebhook, as stored. */
 export interface WebhookSpec {
   readonly name: string;
   readonly clientConfig: WebhookClientConfig;
-  readonly rules?: readonly WebhookRule[];
+  readonly rules?: readonly MatchRule[];
   readonly failurePolicy?: string;
   readonly matchPolicy?: string;
   readonly namespaceSelector?: LabelSelectorObject;
@@ -53,19 +35,12 @@ export interface Webhook {
   readonly id: string;
   readonly namespaceSelector: Selector;
   readonly objectSelector: Selector;
-  readonly conditions: Conditions;
+  readonly conditions: MatchConditions;
 }
 
 /** A call that a webhook wants: in the version of the request, or in another one. */
-export interface Invocation {
+export interface Invocation extends VersionedRequest {
   readonly webhook: Webhook;
-  readonly resource: GroupVersionResource;
-  readonly kind: GroupVersionKind;
-  /** The object in that version. */
-  readonly object: KubeObject | undefined;
-  readonly oldObject: KubeObject | undefined;
-  /** Whether the version is another one than the request's. */
-  readonly isConverted: boolean;
 }
 
 export function webhooksOf(configuration: KubeObject): readonly WebhookSpec[] {
@@ -77,12 +52,12 @@ export function webhooksOf(configuration: KubeObject): readonly WebhookSpec[] {
  * names, the webhooks of one in their own order.
  */
 export class WebhookList {
-  readonly #engine: ConditionEngine;
+  readonly #expressions: RequestExpressions;
   readonly #byName = new Map<string, readonly Webhook[]>();
   #all: readonly Webhook[] = [];
 
-  constructor(engine: ConditionEngine) {
-    this.#engine = engine;
+  constructor(expressions: RequestExpressions) {
+    this.#expressions = expressions;
   }
 
   get all(): readonly Webhook[] {
@@ -97,7 +72,7 @@ export class WebhookList {
       id: `${name}/${spec.name}/${i}`,
       namespaceSelector: selectorOf(spec.namespaceSelector),
       objectSelector: selectorOf(spec.objectSelector),
-      conditions: compileConditions(spec.matchConditions ?? [], this.#engine),
+      conditions: new MatchConditions(spec.matchConditions ?? [], this.#expressions),
     }));
     this.#byName.set(name, webhooks);
     this.#sort();
@@ -112,10 +87,6 @@ export class WebhookList {
     const names = [...this.#byName.keys()].sort();
     this.#all = names.flatMap((name) => defined(this.#byName.get(name), "the webhooks"));
   }
-}
-
-function selectorOf(selector: LabelSelectorObject | null | undefined): Selector {
-  return selector === null || selector === undefined ? EVERYTHING : selectorOfObject(selector);
 }
 
 /** How errors name a webhook. */

@@ -19,7 +19,7 @@ import {
   tableOf,
   withMetadata,
 } from "@quorate/kube-storage";
-import type { ConditionEngine } from "./match-conditions.ts";
+import type { RequestExpressions } from "../crd/cel/request-expressions.ts";
 import { webhooksOf } from "./webhook-config.ts";
 import { webhookConfigurationErrors } from "./webhook-validation.ts";
 
@@ -30,19 +30,23 @@ export const WEBHOOK_RESOURCES = {
   validating: "validatingwebhookconfigurations",
 } as const;
 
-/** @param engine of matchConditions */
+/** @param expressions compile matchConditions */
 export function webhookResources(
   source: (kind: GroupVersionKind) => KindSource,
-  engine: ConditionEngine,
+  expressions: RequestExpressions,
 ): readonly ResourceSpec[] {
   const of = (kind: string): KindSource => source({ group: ADMISSION_GROUP, version: "v1", kind });
   return [
-    specOf(of("MutatingWebhookConfiguration"), WEBHOOK_RESOURCES.mutating, engine),
-    specOf(of("ValidatingWebhookConfiguration"), WEBHOOK_RESOURCES.validating, engine),
+    specOf(of("MutatingWebhookConfiguration"), WEBHOOK_RESOURCES.mutating, expressions),
+    specOf(of("ValidatingWebhookConfiguration"), WEBHOOK_RESOURCES.validating, expressions),
   ];
 }
 
-function specOf(source: KindSource, resource: string, engine: ConditionEngine): ResourceSpec {
+function specOf(
+  source: KindSource,
+  resource: string,
+  expressions: RequestExpressions,
+): ResourceSpec {
   return builtinSpec(source, resource, {
     categories: ["api-extensions"],
     namespaced: false,
@@ -56,8 +60,8 @@ function specOf(source: KindSource, resource: string, engine: ConditionEngine): 
           const isSame = semanticEqual(object["webhooks"], old["webhooks"]);
           return withMetadata(object, { generation: isSame ? generation : generation + 1 });
         },
-        validate: (_ctx, object) => errorsOf(object, engine),
-        validateUpdate: (_ctx, object) => errorsOf(object, engine),
+        validate: (_ctx, object) => errorsOf(object, expressions),
+        validateUpdate: (_ctx, object) => errorsOf(object, expressions),
       },
     ),
     table: tableOf(
@@ -77,8 +81,11 @@ function specOf(source: KindSource, resource: string, engine: ConditionEngine): 
   });
 }
 
-async function errorsOf(object: KubeObject, engine: ConditionEngine): Promise<FieldError[]> {
-  const hasConditions = webhooksOf(object).some(({ matchConditions }) => matchConditions?.length);
-  if (hasConditions) await engine.load();
-  return webhookConfigurationErrors(object, engine.compile);
+async function errorsOf(
+  object: KubeObject,
+  expressions: RequestExpressions,
+): Promise<FieldError[]> {
+  await expressions.load();
+  const set = expressions.set({ hasParams: false, hasVariables: false });
+  return webhookConfigurationErrors(object, set);
 }

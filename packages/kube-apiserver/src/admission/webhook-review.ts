@@ -14,7 +14,7 @@ import {
 } from "@quorate/proto";
 import { userInfoObject } from "../authn/reviews.ts";
 import type { AdmissionAttributes } from "./admission.ts";
-import type { Invocation } from "./webhook-config.ts";
+import type { VersionedRequest } from "./matching.ts";
 
 /** A response that does not hold to the protocol; its message says why. */
 export class BadReviewError extends CodedError<"BadReview"> {
@@ -36,7 +36,7 @@ export function reviewVersionOf(versions: readonly string[]): ReviewVersion | un
 /** AdmissionReview.request. */
 export function reviewRequest(
   uid: string,
-  { kind, resource, object, oldObject }: Invocation,
+  { kind, resource, object, oldObject }: VersionedRequest,
   attributes: AdmissionAttributes,
 ): Record<string, unknown> {
   const { subresource, name, namespace, operation, user, dryRun, options } = attributes;

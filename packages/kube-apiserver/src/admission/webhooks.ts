@@ -1,42 +1,36 @@
 /**
  * The plug-in MutatingAdmissionWebhook: webhooks are called one after the other, each with the
  * object that the one before left. Those with reinvocationPolicy IfNeeded are called a second time
- * when a later one changed the object (apiserver: mutating/{dispatcher,reinvocationcontext}.go).
+ * when something changed the object after them (apiserver: mutating/dispatcher.go).
  */
 
 import { ApiError, internalError, type KubeObject, semanticEqual } from "@quorate/kube-storage";
 import { defined } from "@quorate/proto";
 import type { ApplyPatch } from "../apply/patch-types.ts";
 import type { AdmissionAttributes } from "./admission.ts";
-import type { AdmissionPlugin } from "./chain.ts";
+import { type AdmissionPlugin, Reinvocation, type Rounds } from "./chain.ts";
+import { isExempt } from "./matching.ts";
 import { type Invocation, quotedName, type WebhookList } from "./webhook-config.ts";
 import { type DispatchDependencies, dispatch } from "./webhook-dispatch.ts";
-import { invocationOf, isExempt, type MatchDependencies } from "./webhook-match.ts";
+import { invocationOf, type WebhookMatchDependencies } from "./webhook-match.ts";
 
-export interface MutatingDependencies extends DispatchDependencies, MatchDependencies {
+export interface MutatingDependencies extends DispatchDependencies, WebhookMatchDependencies {
   /** For JSON patches. */
   readonly applyPatch: ApplyPatch;
-}
-
-/** Webhooks that want to see later changes. */
-interface Reinvocation {
-  /** Called, and no change since. */
-  readonly waiting: Set<string>;
-  /** To be called again. */
-  readonly due: Set<string>;
 }
 
 export function mutatingWebhooks(
   webhooks: WebhookList,
   deps: MutatingDependencies,
 ): AdmissionPlugin {
+  const states = new WeakMap<Rounds, Reinvocation>();
   return {
-    async mutate(attributes) {
+    async mutate(attributes, rounds) {
       if (webhooks.all.length === 0 || isExempt(attributes)) return attributes.object;
-      const again: Reinvocation = { waiting: new Set(), due: new Set() };
-      const first = await runAll(webhooks, attributes, again, false, deps);
-      if (again.due.size === 0) return first;
-      return runAll(webhooks, { ...attributes, object: first }, again, true, deps);
+      const again = Reinvocation.of(states, rounds, attributes.object);
+      const object = await runAll(webhooks, attributes, again, rounds, deps);
+      again.ended(object);
+      return object;
     },
   };
 }
@@ -45,23 +39,22 @@ async function runAll(
   webhooks: WebhookList,
   attributes: AdmissionAttributes,
   again: Reinvocation,
-  isSecond: boolean,
+  rounds: Rounds,
   deps: MutatingDependencies,
 ): Promise<KubeObject | undefined> {
+  const { isSecond } = rounds;
   let { object } = attributes;
-  const due = new Set(again.due);
   for (const [at, webhook] of webhooks.all.entries()) {
-    if (isSecond && !due.has(webhook.id)) continue;
+    if (isSecond && !again.isDue(webhook.id)) continue;
     const present = { ...attributes, object };
     const invocation = await invocationOf(webhook, present, deps);
     if (invocation === undefined) continue;
     const next = await runOne(invocation, present, `round_${isSecond ? 1 : 0}_index_${at}`, deps);
     if (next !== undefined) {
       object = next;
-      for (const id of again.waiting) again.due.add(id);
-      again.waiting.clear();
+      again.changed();
     }
-    if (webhook.spec.reinvocationPolicy === "IfNeeded") again.waiting.add(webhook.id);
+    if (webhook.spec.reinvocationPolicy === "IfNeeded") again.wait(webhook.id);
   }
   return object;
 }
@@ -146,7 +139,7 @@ const FAILED_OPEN = "failed-open.validating.webhook.admission.k8s.io/";
  */
 export function validatingWebhooks(
   webhooks: WebhookList,
-  deps: DispatchDependencies & MatchDependencies,
+  deps: DispatchDependencies & WebhookMatchDependencies,
 ): AdmissionPlugin {
   return {
     async validate(attributes) {

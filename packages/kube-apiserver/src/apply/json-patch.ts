@@ -16,11 +16,21 @@ import { isMap, setField } from "./typed-value.ts";
 
 type MutableMap = Record<string, unknown>;
 
-/** An operation does not apply. */
-class PatchFailure extends CodedError<"PatchFailed"> {
+/** An operation does not apply. Its text is that of Go's library. */
+export class PatchFailure extends CodedError<"PatchFailed"> {
   constructor(why: string) {
     super("PatchFailure", "PatchFailed", why);
   }
+}
+
+/** Text of a PatchFailure: a test found another value. */
+export const TEST_FAILED = "test failed";
+
+/** As applyJsonPatch, but throws PatchFailure for what does not apply. */
+export function jsonPatched(document: unknown, patch: unknown): unknown {
+  const patcher = new JsonPatcher(document);
+  for (const operation of operationsOf(patch)) patcher.run(operation);
+  return patcher.document;
 }
 
 /**
@@ -38,14 +48,12 @@ export function applyJsonPatch(document: unknown, patch: unknown): unknown {
         `${MAX_JSON_PATCH_OPERATIONS}, got ${operations.length}`,
     );
   }
-  const patcher = new JsonPatcher(document);
   try {
-    for (const operation of operations) patcher.run(operation);
+    return jsonPatched(document, operations);
   } catch (error) {
     if (error instanceof PatchFailure) throw unprocessable();
     throw error;
   }
-  return patcher.document;
 }
 
 function operationsOf(patch: unknown): readonly MutableMap[] {
@@ -107,12 +115,12 @@ class JsonPatcher {
         this.#copy(textOf(operation, "from"), operation);
         return;
       default:
-        throw new PatchFailure("unexpected kind");
+        throw new PatchFailure(`Unexpected kind: ${operation["op"] ?? "unknown"}`);
     }
   }
 
   #add(path: string, value: unknown): void {
-    const [parent, key] = this.#parentOf(path);
+    const [parent, key] = this.#parentOf(path, `add operation does not apply: ${missing(path)}`);
     if (!Array.isArray(parent)) setField(parent, key, value);
     else if (key === "-") parent.push(value);
     else {
@@ -122,14 +130,17 @@ class JsonPatcher {
     }
   }
 
-  #remove(path: string): void {
-    const [parent, key] = this.#parentOf(path);
+  /** @param as what the text of a failure names, where that is not the removal */
+  #remove(path: string, as?: (key: string) => string): void {
+    const [parent, key] = this.#parentOf(path, `remove operation does not apply: ${missing(path)}`);
     if (Array.isArray(parent)) {
       const at = indexIn(key, parent.length);
       this.#moveItems(parent.length - at);
       parent.splice(at, 1);
-    } else if (!Object.hasOwn(parent, key)) throw new PatchFailure("nothing to remove");
-    else delete parent[key];
+    } else if (!Object.hasOwn(parent, key)) {
+      const why = `Unable to remove nonexistent key: ${key}: missing value`;
+      throw new PatchFailure(`error in ${as?.(key) ?? `remove for path: '${path}'`}: ${why}`);
+    } else delete parent[key];
   }
 
   #moveItems(count: number): void {
@@ -143,26 +154,28 @@ class JsonPatcher {
       this.document = value;
       return;
     }
-    const [parent, key] = this.#parentOf(path);
+    const why = `replace operation does not apply: doc is missing path: ${path}: missing value`;
+    const [parent, key] = this.#parentOf(path, why);
     if (Array.isArray(parent)) parent[indexIn(key, parent.length)] = value;
     else setField(parent, key, value);
   }
 
   #test(path: string, value: unknown): void {
-    const present = path === "" ? this.document : this.#valueAt(path);
-    if (!sameJson(present ?? null, value)) throw new PatchFailure("test failed");
+    const present = path === "" ? this.document : this.#valueAt(path, "test", "is missing path");
+    if (!sameJson(present ?? null, value)) throw new PatchFailure(TEST_FAILED);
   }
 
   #move(from: string, operation: MutableMap): void {
-    const value = this.#valueAt(from);
-    this.#remove(from);
+    const value = this.#valueAt(from, "move", "doc is missing from path");
+    this.#remove(from, (key) => `move for path: '${key}'`);
     this.#add(textOf(operation, "path"), value ?? null);
   }
 
   #copy(from: string, operation: MutableMap): void {
-    const value = this.#valueAt(from) ?? null;
+    const value = this.#valueAt(from, "copy", "doc is missing from path") ?? null;
     const path = textOf(operation, "path");
-    this.#parentOf(path);
+    const why = `doc is missing destination path: ${path}: missing value`;
+    this.#parentOf(path, `copy operation does not apply: ${why}`);
     // A field that is not there costs nothing.
     const json = value === null ? "" : JSON.stringify(value);
     this.#copiedBytes += utf8Length(json);
@@ -170,22 +183,23 @@ class JsonPatcher {
     this.#add(path, typeof value === "object" && value !== null ? JSON.parse(json) : value);
   }
 
-  #valueAt(path: string): unknown {
-    const [parent, key] = this.#parentOf(path);
+  #valueAt(path: string, op: string, what: string): unknown {
+    const why = `${op} operation does not apply: ${what}: ${path}: missing value`;
+    const [parent, key] = this.#parentOf(path, why);
     if (Array.isArray(parent)) return parent[indexIn(key, parent.length)];
     return Object.hasOwn(parent, key) ? parent[key] : undefined;
   }
 
-  /** The container of a path, ready to be changed, and the last step. */
-  #parentOf(path: string): [MutableMap | unknown[], string] {
+  /** The container of a path, ready to be changed, and the last step. @param why it is missing */
+  #parentOf(path: string, why: string): [MutableMap | unknown[], string] {
     const steps = path.split("/").map(decodeStep);
-    if (steps.length < 2) throw new PatchFailure("missing path");
-    let at = (this.document = this.#owned(this.document));
+    if (steps.length < 2) throw new PatchFailure(why);
+    let at = (this.document = this.#owned(this.document, why));
     for (const step of steps.slice(1, -1)) {
       const isArray = Array.isArray(at);
       const key = isArray ? indexIn(step, (at as unknown[]).length) : step;
-      if (!isArray && !Object.hasOwn(at, key)) throw new PatchFailure("missing path");
-      const next = this.#owned((at as MutableMap)[key]);
+      if (!isArray && !Object.hasOwn(at, key)) throw new PatchFailure(why);
+      const next = this.#owned((at as MutableMap)[key], why);
       if (isArray) (at as unknown[])[key as number] = next;
       else setField(at as MutableMap, step, next);
       at = next;
@@ -193,13 +207,17 @@ class JsonPatcher {
     return [at, defined(steps.at(-1), "the last step")];
   }
 
-  #owned(value: unknown): MutableMap | unknown[] {
-    if (typeof value !== "object" || value === null) throw new PatchFailure("missing path");
+  #owned(value: unknown, why: string): MutableMap | unknown[] {
+    if (typeof value !== "object" || value === null) throw new PatchFailure(why);
     if (this.#own.has(value)) return value as MutableMap;
     const copy = Array.isArray(value) ? value.slice() : { ...value };
     this.#own.add(copy);
     return copy;
   }
+}
+
+function missing(path: string): string {
+  return `doc is missing path: "${path}": missing value`;
 }
 
 function textOf(operation: MutableMap, name: string): string {

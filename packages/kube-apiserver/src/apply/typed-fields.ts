@@ -116,3 +116,20 @@ function typeBelow(type: TypeAtom | undefined, element: PathElement): TypeAtom |
   if (element.startsWith("f:")) return type?.map?.element;
   return element.startsWith("k:") ? type?.list?.item : undefined;
 }
+
+/** The paths of atomic maps and lists in a validated value, such as ".spec.selector". */
+export function atomicPaths(type: TypeAtom, value: unknown, path = ""): string[] {
+  const form = formOf(type, value);
+  if (form.form === "map" && isMap(value)) {
+    return [
+      ...(form.atomic ? [path] : []),
+      ...Object.keys(value).flatMap((name) => {
+        const field = form.fields.get(name);
+        return field === undefined ? [] : atomicPaths(field, value[name], `${path}.${name}`);
+      }),
+    ];
+  }
+  if (form.form !== "list" || !isList(value)) return [];
+  const items = value.flatMap((item, i) => atomicPaths(form.item, item, `${path}[${i}]`));
+  return [...(form.atomic ? [path] : []), ...items];
+}

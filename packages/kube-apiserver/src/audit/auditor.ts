@@ -2,7 +2,7 @@
  * The audit log of an API server: for each request its level by the policy, and its events as lines
  * to a sink. The sink queues lines within a bound and writes them behind the requests.
  */
-import type { Clock, HttpHead } from "@quorate/host";
+import { type Clock, type HttpHead, hostOfAddress } from "@quorate/host";
 import type { UserInfo } from "@quorate/kube-storage";
 import type { AuthorizerAttributes } from "../authz/authorizer.ts";
 import { parseIpV4, parseIpV6 } from "../crd/validation/ip.ts";
@@ -157,9 +157,7 @@ export function sourceIps({ headers, peerAddress }: HttpHead): readonly string[]
   }
   const real = addressOf((headers.get("x-real-ip") ?? "").trim());
   if (real !== undefined && !found.includes(real)) found.push(real);
-  const colon = peerAddress.lastIndexOf(":");
-  const host = colon === -1 ? peerAddress : peerAddress.slice(0, colon);
-  const remote = addressOf(host.replace(/^\[|\]$/g, "")) ?? addressOf(peerAddress);
+  const remote = addressOf(hostOfAddress(peerAddress)) ?? addressOf(peerAddress);
   if (remote !== undefined && found.at(-1) !== remote) found.push(remote);
   return found;
 }

@@ -4,7 +4,10 @@ import type { Clock, Logger, Random } from "@quorate/host";
 import type { KubeObject, Lister, ServedResources, Watcher } from "@quorate/kube-storage";
 import { fieldEquals } from "@quorate/kube-storage";
 import { defined } from "@quorate/proto";
+import { POLICY_RESOURCES } from "../admission/policy-kinds.ts";
+import { ADMISSION_GROUP } from "../admission/webhook-kinds.ts";
 import { RBAC_GROUP } from "../authz/rules.ts";
+import type { RequestExpressions } from "../crd/cel/request-expressions.ts";
 import { Informer, type InformerHandler } from "../informers/informer.ts";
 import type { LocalClient } from "../informers/local-client.ts";
 import { systemContext } from "../informers/system-context.ts";
@@ -13,8 +16,11 @@ import { GarbageCollector } from "./garbage-collector.ts";
 import { GcMonitors } from "./gc-monitors.ts";
 import { DEFAULT_SERVICE_ACCOUNT, NamespaceContent, ROOT_CA_NAME } from "./namespace-content.ts";
 import { NamespaceDeletion } from "./namespace-deletion.ts";
+import { PolicyStatus } from "./policy-status.ts";
 
 export interface ControllersDependencies {
+  /** Of policies. */
+  readonly expressions: RequestExpressions;
   readonly client: LocalClient;
   readonly served: ServedResources;
   readonly clock: Clock;
@@ -29,6 +35,7 @@ export const CONTROLLERS = [
   "namespace-controller",
   "root-ca-certificate-publisher-controller",
   "serviceaccount-controller",
+  "validatingadmissionpolicy-status-controller",
 ] as const;
 
 export type ControllerName = (typeof CONTROLLERS)[number];
@@ -48,6 +55,7 @@ export class Controllers {
   readonly #deletion: NamespaceDeletion;
   readonly #content: NamespaceContent;
   readonly #aggregation: RoleAggregation;
+  readonly #policies: PolicyStatus;
   readonly #collector: GarbageCollector;
   readonly #monitors: GcMonitors;
   #stopped = false;
@@ -72,6 +80,7 @@ export class Controllers {
       namespaces: () => this.#namespaces.objects(),
     });
     this.#aggregation = new RoleAggregation(client, clock, logger);
+    this.#policies = new PolicyStatus(deps);
     this.#collector = new GarbageCollector(deps);
     this.#monitors = new GcMonitors(served, this.#collector, deps);
     this.#namespaces = this.#informer("", "namespaces", this.#namespaceHandler);
@@ -85,6 +94,15 @@ export class Controllers {
               added: (role) => this.#aggregation.observe(role),
               updated: (role) => this.#aggregation.observe(role),
               deleted: (role) => this.#aggregation.remove(role),
+            }),
+          ]
+        : []),
+      ...(enabled.has("validatingadmissionpolicy-status-controller")
+        ? [
+            this.#informer(ADMISSION_GROUP, POLICY_RESOURCES.validating, {
+              added: (policy) => this.#policies.observe(policy),
+              updated: (policy) => this.#policies.observe(policy),
+              deleted: (policy) => this.#policies.remove(policy),
             }),
           ]
         : []),
@@ -106,6 +124,7 @@ export class Controllers {
     this.#deletion.stop();
     this.#content.stop();
     this.#aggregation.stop();
+    this.#policies.stop();
     this.#collector.stop();
   }
 

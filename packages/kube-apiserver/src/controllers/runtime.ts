@@ -11,13 +11,16 @@ import type { Getter, Lister, ServedResources, Watcher } from "@quorate/kube-sto
 import { defined } from "@quorate/proto";
 import type { Admission } from "../admission/admission.ts";
 import { admissionChain } from "../admission/chain.ts";
-import type { ConditionEngine } from "../admission/match-conditions.ts";
+import { mutatingPolicies } from "../admission/mutating-policies.ts";
 import {
   type Namespaces,
   namespaceLifecycle,
   namespacesOf,
 } from "../admission/namespace-lifecycle.ts";
 import { ownerReferencesPermission } from "../admission/owner-references.ts";
+import { PolicyList } from "../admission/policy-config.ts";
+import { POLICY_RESOURCES } from "../admission/policy-kinds.ts";
+import { validatingPolicies } from "../admission/validating-policies.ts";
 import type { WebhookCaller } from "../admission/webhook-caller.ts";
 import { WebhookList } from "../admission/webhook-config.ts";
 import { ADMISSION_GROUP, WEBHOOK_RESOURCES } from "../admission/webhook-kinds.ts";
@@ -25,6 +28,7 @@ import { mutatingWebhooks, validatingWebhooks } from "../admission/webhooks.ts";
 import type { ApplyPatch } from "../apply/patch-types.ts";
 import type { Authorizer } from "../authz/authorizer.ts";
 import { reconcileDefaultPolicy } from "../authz/bootstrap.ts";
+import type { RequestExpressions } from "../crd/cel/request-expressions.ts";
 import { Informer, type InformerHandler, Stop } from "../informers/informer.ts";
 import { isAlreadyExists, LocalClient, type ResourceRef } from "../informers/local-client.ts";
 import { systemContext } from "../informers/system-context.ts";
@@ -58,8 +62,8 @@ export interface PolicyRuntimeDependencies {
   readonly authorizer: Authorizer;
   readonly webhooks: WebhookCaller;
   readonly applyPatch: ApplyPatch;
-  /** Of matchConditions, in CEL. */
-  readonly conditions: ConditionEngine;
+  /** Of policies and matchConditions, in CEL. */
+  readonly expressions: RequestExpressions;
 }
 
 export class PolicyRuntime {
@@ -71,6 +75,8 @@ export class PolicyRuntime {
   readonly #stop = new Stop();
   readonly #mutating: WebhookList;
   readonly #validating: WebhookList;
+  readonly #mutatingPolicies: PolicyList;
+  readonly #validatingPolicies: PolicyList;
   readonly #election: LeaderElection;
   #informers: readonly Informer[] = [];
   #namespaces: Namespaces | undefined;
@@ -82,8 +88,10 @@ export class PolicyRuntime {
   constructor(options: PolicyRuntimeOptions, deps: PolicyRuntimeDependencies) {
     this.#options = options;
     this.#deps = deps;
-    this.#mutating = new WebhookList(deps.conditions);
-    this.#validating = new WebhookList(deps.conditions);
+    this.#mutating = new WebhookList(deps.expressions);
+    this.#validating = new WebhookList(deps.expressions);
+    this.#mutatingPolicies = new PolicyList(deps.expressions);
+    this.#validatingPolicies = new PolicyList(deps.expressions);
     this.admission = this.#chain();
     this.client = new LocalClient(deps.served, this.admission, this.#stop);
     const { clock, random, logger } = deps;
@@ -147,12 +155,15 @@ export class PolicyRuntime {
       served,
       namespaces,
       applyPatch,
+      authorizer,
     };
     const { enforceOwnerReferences } = this.#options;
     return admissionChain([
       namespaceLifecycle(namespaces, clock),
+      mutatingPolicies(this.#mutatingPolicies, calls),
       mutatingWebhooks(this.#mutating, calls),
       ...(enforceOwnerReferences ? [ownerReferencesPermission(authorizer, served)] : []),
+      validatingPolicies(this.#validatingPolicies, calls),
       validatingWebhooks(this.#validating, calls),
     ]);
   }
@@ -171,11 +182,26 @@ export class PolicyRuntime {
       updated: (configuration) => list.set(configuration),
       deleted: (configuration) => list.delete(configuration),
     });
-    const { mutating, validating } = WEBHOOK_RESOURCES;
+    const policiesOf = (list: PolicyList): InformerHandler => ({
+      added: (policy) => list.setPolicy(policy),
+      updated: (policy) => list.setPolicy(policy),
+      deleted: (policy) => list.deletePolicy(policy),
+    });
+    const bindingsOf = (list: PolicyList): InformerHandler => ({
+      added: (binding) => list.setBinding(binding),
+      updated: (binding) => list.setBinding(binding),
+      deleted: (binding) => list.deleteBinding(binding),
+    });
+    const of = (resource: string, handler: InformerHandler): Informer =>
+      this.#informer(ADMISSION_GROUP, resource, handler);
     return [
       namespaces,
-      this.#informer(ADMISSION_GROUP, mutating, into(this.#mutating)),
-      this.#informer(ADMISSION_GROUP, validating, into(this.#validating)),
+      of(WEBHOOK_RESOURCES.mutating, into(this.#mutating)),
+      of(WEBHOOK_RESOURCES.validating, into(this.#validating)),
+      of(POLICY_RESOURCES.mutating, policiesOf(this.#mutatingPolicies)),
+      of(POLICY_RESOURCES.mutatingBindings, bindingsOf(this.#mutatingPolicies)),
+      of(POLICY_RESOURCES.validating, policiesOf(this.#validatingPolicies)),
+      of(POLICY_RESOURCES.validatingBindings, bindingsOf(this.#validatingPolicies)),
     ];
   }
 
@@ -215,7 +241,7 @@ export class PolicyRuntime {
   }
 
   #startControllers(): void {
-    const { served, clock, random, logger } = this.#deps;
+    const { served, clock, random, logger, expressions } = this.#deps;
     const { rootCaPem, controllers: enabled = new Set(CONTROLLERS) } = this.#options;
     const controllers = new Controllers(
       { rootCaPem, enabled },
@@ -223,6 +249,7 @@ export class PolicyRuntime {
         client: this.client,
         served,
         clock,
+        expressions,
         random: random.fork("controllers"),
         logger: logger.child("apiserver/controllers"),
       },

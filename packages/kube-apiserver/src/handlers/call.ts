@@ -52,6 +52,7 @@ export class Call {
   /** The response is complete or cut off. */
   isOver = false;
   #onDrain: (() => void) | undefined;
+  #onLost: (() => void) | undefined;
   #onOver: (() => void)[] = [];
 
   constructor(
@@ -118,7 +119,7 @@ export class Call {
 
   /** Sends the whole response. */
   respond(status: number, headers: Readonly<Record<string, string>>, body: Uint8Array | string) {
-    if (this.hasResponse) return;
+    if (this.hasResponse || this.#losesAnswer(status)) return;
     this.status = status;
     const bytes = typeof body === "string" ? fromUtf8(body) : body;
     this.sentBytes = bytes.length;
@@ -129,7 +130,7 @@ export class Call {
 
   /** Begins a response in pieces. Returns false if there is one already: send nothing. */
   start(status: number, headers: Readonly<Record<string, string>>): boolean {
-    if (this.hasResponse || this.isOver) return false;
+    if (this.hasResponse || this.isOver || this.#losesAnswer(status)) return false;
     this.status = status;
     this.audit?.responded(status);
     this.exchange.start(status, this.#allHeaders(headers));
@@ -183,10 +184,24 @@ export class Call {
     this.#over();
   }
 
+  /** From now on a response of success is cut off before it begins; `onLost` is then called. */
+  loseAnswer(onLost: () => void): void {
+    this.#onLost = onLost;
+  }
+
   /** Calls `listener` once the response is complete or cut off, at once if it is. */
   whenOver(listener: () => void): void {
     if (this.isOver) listener();
     else this.#onOver.push(listener);
+  }
+
+  #losesAnswer(status: number): boolean {
+    if (this.#onLost === undefined || status >= 300 || this.isOver) return false;
+    this.status = status;
+    this.audit?.responded(status);
+    this.#onLost();
+    this.abort();
+    return true;
   }
 
   #allHeaders(headers: Readonly<Record<string, string>>): Record<string, string> {

@@ -61,9 +61,15 @@ export async function serveResource(
     warn: (text) => call.warn(text),
   };
   const form = negotiated(call, offerOf(resource));
-  const given: ResourceCall = { call, target, resource, ctx, form };
+  const chaos = deps.chaos?.of(call, resource);
+  if (chaos?.isCut()) {
+    call.abort();
+    return;
+  }
+  const given: ResourceCall = { call, target, resource, ctx, form, chaos };
   const handler = defined(HANDLERS[target.verb], "the handler");
   if (!WRITE_VERBS.has(target.verb)) return handler(given, deps);
+  chaos?.mayLoseAnswer();
   const forget = deps.writeTimeouts.add(() => call.canceller.abort(requestTimeout()));
   try {
     await handler(given, deps);

@@ -1,5 +1,5 @@
 /** GET of one object and of a collection (apiserver: handlers/get.go). */
-import { badRequest, storageWith } from "@quorate/kube-storage";
+import { badRequest, type RestListOptions, storageWith } from "@quorate/kube-storage";
 import { listRequestOf } from "./list-options.ts";
 import type { HandlerDeps, ResourceCall } from "./resource-call.ts";
 import { sendList } from "./send-list.ts";
@@ -21,10 +21,12 @@ export async function get(given: ResourceCall, deps: HandlerDeps): Promise<void>
 
 /** A list, or a watch where ?watch=1 or the path asks for one. */
 export async function listOrWatch(given: ResourceCall, deps: HandlerDeps): Promise<void> {
-  const { call, target, resource, ctx, form } = given;
+  const { call, target, resource, ctx, form, chaos } = given;
   const isWatch = target.verb === "watch";
   const options = listRequestOf(call.query, resource.kind, target.name, isWatch, deps.selectors);
   if (isWatch) return serveWatch(given, deps, options);
-  const list = await storageWith(resource.storage, "list").list(ctx, options);
+  const storage = storageWith(resource.storage, "list");
+  const read = (wanted: RestListOptions) => storage.list(ctx, wanted);
+  const list = await (chaos?.list(options, read) ?? read(options));
   await sendList(call, deps, resource, form, list);
 }

@@ -10,6 +10,7 @@ import { ApiError, badRequest } from "@quorate/kube-storage";
 import type { Admission, AdmissionAttributes } from "../admission/admission.ts";
 import type { ApplyPatch, FieldManager } from "../apply/patch-types.ts";
 import type { Authorizer } from "../authz/authorizer.ts";
+import type { Chaos, RequestChaos } from "../chaos/chaos.ts";
 import type { Call } from "./call.ts";
 import type { SelectorParsers } from "./list-options.ts";
 import type { Negotiated } from "./negotiation.ts";
@@ -38,6 +39,8 @@ export interface HandlerDeps extends SendDeps {
   /** Opens WebSockets for watches; undefined: they are answered as other requests. */
   readonly openSocket: SocketOpener | undefined;
   readonly frames: SharedFrames;
+  /** Faults for tests; undefined: none. */
+  readonly chaos: Chaos | undefined;
 }
 
 /** The open watches of the server. */
@@ -60,6 +63,8 @@ export interface ResourceCall {
   readonly resource: ServedResource;
   readonly ctx: RequestContext;
   readonly form: Negotiated;
+  /** The faults that it meets, in tests with faults. */
+  readonly chaos: RequestChaos | undefined;
 }
 
 /** Group, version and resource, for errors and admission. */

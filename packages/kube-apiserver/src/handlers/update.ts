@@ -32,6 +32,7 @@ export async function update(given: ResourceCall, deps: HandlerDeps): Promise<vo
   call.audit?.request(read.object, read.sizeBytes);
   const sent = dedupedOwners(inNamespace(read.object, namespaceFor(resource, ctx)), ctx, false);
   checkName(sent, target.name);
+  await given.chaos?.beforeUpdate(sent);
   const manager = deps.fieldManagerOf(resource);
   const updated: UpdatedObject = {
     preconditions: sent.metadata.uid ? { uid: sent.metadata.uid } : undefined,

@@ -31,7 +31,8 @@ export async function serveWatch(
   deps: HandlerDeps,
   options: RestListOptions,
 ): Promise<void> {
-  const { call, resource, ctx, form } = given;
+  const { call, resource, ctx, form, chaos } = given;
+  chaos?.checkWatch();
   if (form.encoding === "yaml") throw notAcceptable(STREAM_TYPES);
   const include = includeObjectOf(call.query.first("includeObject"));
   const encoder = frameEncoder(resource, form, include, {
@@ -44,8 +45,11 @@ export async function serveWatch(
   try {
     const timeoutSeconds = timeoutMs / 1000;
     const storage = storageWith(resource.storage, "watch");
+    const gone = chaos?.gone(options);
+    if (gone !== undefined) throw gone;
     const watch = await storage.watch(ctx, { ...options, timeoutSeconds });
-    await served.run(watch, timeoutMs);
+    const late = chaos?.watched(watch, options, () => call.abort());
+    await served.run(late ?? watch, timeoutMs);
   } finally {
     release();
   }

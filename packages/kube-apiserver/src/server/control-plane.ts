@@ -25,8 +25,9 @@ import {
   type ValueTransformer,
 } from "@quorate/kube-storage";
 import { defined } from "@quorate/proto";
+import { policyResources } from "../admission/policy-kinds.ts";
 import type { WebhookCaller } from "../admission/webhook-caller.ts";
-import { webhookResources } from "../admission/webhook-kinds.ts";
+import { ADMISSION_GROUP, webhookResources } from "../admission/webhook-kinds.ts";
 import { applyPatch } from "../apply/apply-patch.ts";
 import { createFieldManager } from "../apply/field-manager.ts";
 import type { FieldManager } from "../apply/patch-types.ts";
@@ -34,9 +35,11 @@ import { type Fields, isMap } from "../apply/typed-value.ts";
 import type { Auditor } from "../audit/auditor.ts";
 import type { Sha256Hex } from "../authn/request-authenticator.ts";
 import { Access, type AccessOptions } from "../authz/access.ts";
+import { Chaos, type ChaosFault } from "../chaos/chaos.ts";
+import type { ChaosSettings } from "../chaos/settings.ts";
 import type { ServicePlace } from "../controllers/kubernetes-service.ts";
 import { PolicyRuntime, type PolicyRuntimeOptions } from "../controllers/runtime.ts";
-import { MatchConditionCompiler } from "../crd/cel/match-conditions.ts";
+import { RequestExpressions } from "../crd/cel/request-expressions.ts";
 import { CustomResources } from "../crd/runtime.ts";
 import type { Compressor } from "../handlers/body-sink.ts";
 import { SharedFrames } from "../handlers/watch-frames.ts";
@@ -71,6 +74,8 @@ export interface ControlPlaneOptions extends ApiServerOptions {
   /** Resources that the program adds (defineResource). */
   readonly resources: readonly TypedResource[];
   readonly access: AccessOptions;
+  /** Faults for tests of controllers; absent: none. */
+  readonly chaos?: ChaosSettings | undefined;
   readonly policy: PolicyRuntimeOptions;
   /** The document of /version. */
   readonly version: Readonly<Record<string, unknown>>;
@@ -90,6 +95,8 @@ export interface ControlPlaneDeps {
   transformerOf(spec: ResourceSpec): ValueTransformer;
   /** Opens WebSockets for watches. */
   readonly openSocket?: SocketOpener;
+  /** Told of each fault of `chaos`. */
+  readonly onFault?: ((fault: ChaosFault) => void) | undefined;
   /** Records requests; undefined for none. */
   readonly auditor?: Auditor | undefined;
   /** More checks of all health endpoints. */
@@ -106,6 +113,7 @@ export class ControlPlane {
   readonly #definitions: CustomResources;
   readonly #policy: PolicyRuntime;
   readonly #logger: Logger;
+  readonly #chaos: Chaos | undefined;
   #isStopping = false;
 
   constructor(options: ControlPlaneOptions, deps: ControlPlaneDeps) {
@@ -129,12 +137,12 @@ export class ControlPlane {
     const { sha256Hex } = deps;
     const forAccess = { clock, logger, random: random.fork("access"), sha256Hex };
     this.access = new Access(options.access, forAccess);
-    const conditions = new MatchConditionCompiler();
+    const expressions = new RequestExpressions();
     this.#policy = new PolicyRuntime(options.policy, {
       clock,
       logger,
       applyPatch,
-      conditions,
+      expressions,
       served: this.resources,
       random: random.fork("policy"),
       authorizer: this.access.authorizer,
@@ -142,6 +150,14 @@ export class ControlPlane {
     });
     const openApi = openApiPages(new OpenApiDocuments(this.resources, clock), deps);
     for (const [path, page] of openApi) deps.pages.set(path, page);
+    this.#chaos =
+      options.chaos &&
+      new Chaos(options.chaos, {
+        clock,
+        logger: logger.child("chaos"),
+        rewrite: (resource, namespace, name) => this.storages.rewrite(resource, namespace, name),
+        ...(deps.onFault && { onFault: deps.onFault }),
+      });
     const fieldManagers = new FieldManagers(this.resources, clock);
     this.server = new ApiServer(options, {
       clock,
@@ -159,6 +175,7 @@ export class ControlPlane {
       fieldManagerOf: (resource) => fieldManagers.of(resource),
       minWatchMs: options.minWatchMs,
       frames: new SharedFrames(),
+      chaos: this.#chaos,
       version: options.version,
       healthChecks: this.#healthChecks(deps.healthChecks ?? [], deps.overrides?.length ?? 0),
       pages: deps.pages,
@@ -169,7 +186,14 @@ export class ControlPlane {
     const declared = [
       ...builtinSpecs(options.eventTtlSeconds),
       ...this.access.resources(sourceOf),
-      ...webhookResources(sourceOf, conditions),
+      ...webhookResources(sourceOf, expressions),
+      ...policyResources(sourceOf, {
+        expressions,
+        served: this.resources,
+        authorizer: this.access.authorizer,
+        policyNamed: (resource, name) =>
+          this.#policy.client.get({ group: ADMISSION_GROUP, version: "v1", resource }, "", name),
+      }),
     ];
     const specs = options.storesJson ? declared.map(storedAsJson) : declared;
     const served = specs.flatMap((spec) =>
@@ -231,6 +255,7 @@ export class ControlPlane {
   }
 
   async close(): Promise<void> {
+    this.#chaos?.stop();
     await this.#policy.stop();
     this.access.stop();
     await this.#definitions.stop();

@@ -23,9 +23,10 @@ import {
   DecodedObjects,
   EtcdStore,
   KeyRevisions,
+  keyOf,
   LeaseManager,
 } from "@quorate/kube-storage";
-import { defined } from "@quorate/proto";
+import { defined, fromUtf8 } from "@quorate/proto";
 
 export interface ResourceStoragesOptions {
   /** Before all keys: "/registry" (rootOf of --etcd-prefix). */
@@ -155,6 +156,29 @@ export class ResourceStorages implements StorageFactory {
       },
     });
     return storage;
+  }
+
+  /**
+   * Writes an object's bytes again, so that only its resourceVersion goes on. Resolves with the
+   * new one; undefined where there is no object, or another write came first.
+   */
+  async rewrite(
+    { group, resource }: { readonly group: string; readonly resource: string },
+    namespace: string,
+    name: string,
+  ): Promise<number | undefined> {
+    for (const { backend, spec } of this.#opened) {
+      if (spec.kind.group !== group || spec.resource !== resource) continue;
+      const text = this.#options.root + keyOf(spec, namespace, name);
+      const [key, end] = [fromUtf8(text).slice(), fromUtf8(`${text}\0`).slice()];
+      const { records } = await backend.client.range(key, { end, revision: 0, limit: 1 });
+      const [record] = records;
+      if (record === undefined) return undefined;
+      const options = { expectedRevision: record.modRevision, readOnFailure: false };
+      const written = await backend.client.put(key, record.value.slice(), "keep", options);
+      return written.succeeded ? written.revision : undefined;
+    }
+    return undefined;
   }
 
   /** Closes the storage of a resource that is served no more. */

@@ -8,9 +8,9 @@ import { type ChildProcess, execFile } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import type { RunningApiServer } from "@quorate/kube-apiserver/node";
 import { request } from "undici";
 import { Sandbox, writePrograms } from "../../../../test/support/sandbox.ts";
+import type { WalkApi } from "./kubernetes.ts";
 
 const TURN_MS = 200;
 /** Kubernetes' later ones wait longer. */
@@ -118,7 +118,7 @@ class Running {
 }
 
 export class Kubelet {
-  readonly #api: RunningApiServer;
+  readonly #api: WalkApi;
   readonly #dir: string;
   readonly #pods = new Map<string, Running>();
   /** Directories of claims, by their names. */
@@ -129,7 +129,7 @@ export class Kubelet {
   #hosts = "";
   readonly #turns: Promise<void>;
 
-  constructor(api: RunningApiServer, dir: string) {
+  constructor(api: WalkApi, dir: string) {
     this.#api = api;
     this.#dir = dir;
     mkdirSync(join(dir, "claims"), { recursive: true });
@@ -262,9 +262,7 @@ export class Kubelet {
       );
       if (isMissing || deletionTimestamp !== undefined) return;
       // A scheduler's part: pods that are on a node take their time to end.
-      await this.#patch(`/api/v1/namespaces/${namespace}/pods/${name}`, {
-        spec: { nodeName: "here" },
-      });
+      await this.#api.assign(namespace, name);
       const count = ++this.#count;
       const dir = join(this.#dir, `pod-${count}-${name}`);
       const address = `10.77.${1 + Math.floor(count / 250)}.${1 + (count % 250)}`;

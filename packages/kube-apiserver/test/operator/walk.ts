@@ -1,10 +1,11 @@
 /**
- * A walk through the life of a cluster that the operator keeps, on an API server of ours, with pods
- * as processes and a load whose history is judged. Runs in namespaces of its own:
+ * A walk through the life of a cluster that the operator keeps, on an API server of ours or on
+ * Kubernetes', with pods as processes and a load whose history is judged. Runs in namespaces of its
+ * own:
  *
  *     ./dev soak operator            the whole walk, and the table of what each step cost
  *     ./dev soak operator --kill     the operator is killed in each step, at a moment of a seed
- *     node packages/kube-apiserver/test/operator/walk.ts DIR short|whole [SEED]
+ *     node packages/kube-apiserver/test/operator/walk.ts DIR short|whole ours|kubernetes [SEED]
  *
  * Members, their certificates, the operator and the load are real; only what runs pods is the
  * test's (kubelet.ts). The operator is a pod with no more rights than its manifest gives it.
@@ -15,7 +16,6 @@ import { join, resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { connect } from "@quorate/client";
 import { SeededRandom } from "@quorate/host";
-import { type RunningApiServer, startApiServer } from "@quorate/kube-apiserver/node";
 import { fromLatin1, KeyValue, KVService } from "@quorate/proto";
 import { parseAllDocuments } from "yaml";
 import { judgeFile } from "../../../../test/robustness/judging.ts";
@@ -32,6 +32,7 @@ import {
 import { BRIDGE_ADDRESS, makeBridge } from "../../../../test/support/sandbox.ts";
 import { acrossCut, beforeCut, type Cut } from "./eras.ts";
 import { Kubelet } from "./kubelet.ts";
+import { startKubernetes, startOurs, type WalkApi } from "./kubernetes.ts";
 
 const CLUSTERS = "/apis/quorate.dev/v1alpha1/namespaces/apps/quorateclusters";
 const GROUP = "/apis/quorate.dev/v1alpha1/namespaces/apps";
@@ -47,10 +48,11 @@ const OPERATOR_FLAGS = [
 const STEP_LIMIT_MS = 240_000;
 const MERGE = "application/merge-patch+json";
 
-const [dir = "", length = "whole", killSeed] = process.argv.slice(2);
+const [dir = "", length = "whole", which = "ours", killSeed] = process.argv.slice(2);
 /** When the operator is killed in each step; undefined where it lives. */
 const killing = killSeed === undefined ? undefined : new SeededRandom(BigInt(killSeed));
-const KILL_WITHIN_MS = 8000;
+/** From 0.1 to 8 s, half of them within 0.9 s: steps are of very different length. */
+const killAfterMs = (random: SeededRandom): number => 100 * 80 ** random.unit();
 const startedAt = performance.now();
 const seconds = (sinceMs: number): string => ((performance.now() - sinceMs) / 1000).toFixed(1);
 const say = (text: string): void => console.log(`${seconds(startedAt)} s: ${text}`);
@@ -61,16 +63,18 @@ interface Row {
   readonly fromUs: number;
   readonly untilUs: number;
   readonly history: string;
+  /** When the operator was killed; undefined where it lived. */
+  readonly killedMs: number | undefined;
 }
 const rows: Row[] = [];
 
 makeBridge();
 mkdirSync(dir, { recursive: true });
-const api = await startApiServer({
-  bindAddress: BRIDGE_ADDRESS,
-  hosts: [BRIDGE_ADDRESS],
-  dataDir: join(dir, "api"),
-});
+const ACCOUNT = "system:serviceaccount:quorate-system:quorate-operator";
+const api =
+  which === "kubernetes"
+    ? await startKubernetes(join(dir, "api"), BRIDGE_ADDRESS, ACCOUNT)
+    : await startOurs(join(dir, "api"), BRIDGE_ADDRESS);
 
 async function call(path: string, method = "GET", body?: object, contentType?: string) {
   const sent = { method, ...(body && { body }), ...(contentType && { contentType }) };
@@ -81,7 +85,7 @@ async function call(path: string, method = "GET", body?: object, contentType?: s
 }
 
 /** Creates the objects of the operator's manifest, but for what Kubernetes would make pods of. */
-async function install(server: RunningApiServer): Promise<void> {
+async function install(server: WalkApi): Promise<void> {
   const file = resolve(import.meta.dirname, "../../../../deploy/kubernetes/operator.yaml");
   const plurals: Readonly<Record<string, string>> = {
     Namespace: "/api/v1/namespaces",
@@ -100,9 +104,8 @@ async function install(server: RunningApiServer): Promise<void> {
     if (object.kind === "Deployment") template = object.spec.template;
     await call(plurals[object.kind], "POST", object);
   }
-  // A service account's token, by a certificate of the same user.
-  const account = "system:serviceaccount:quorate-system:quorate-operator";
-  const kubeconfig = await server.kubeconfigFor(account, ["system:serviceaccounts"]);
+  // In place of a service account's token: a certificate, or a token, of the same user.
+  const kubeconfig = await server.kubeconfigFor(ACCOUNT, ["system:serviceaccounts"]);
   await call("/api/v1/namespaces/quorate-system/secrets", "POST", {
     apiVersion: "v1",
     kind: "Secret",
@@ -257,13 +260,18 @@ class Load {
   async step(what: string, task: () => Promise<unknown>): Promise<void> {
     await delay(1000);
     const fromUs = this.recorder.now();
-    const killMs = killing?.below(KILL_WITHIN_MS);
-    const timer = setTimeout(() => killMs !== undefined && kubelet.kill("operator"), killMs);
+    const killMs = killing && killAfterMs(killing);
+    let killedMs: number | undefined;
+    const kill = (): void => {
+      kubelet.kill("operator");
+      killedMs = killMs;
+    };
+    const timer = killMs === undefined ? undefined : setTimeout(kill, killMs);
     await task();
     clearTimeout(timer);
     await delay(500);
     const untilUs = this.recorder.now();
-    rows.push({ what, fromUs, untilUs, history: this.path });
+    rows.push({ what, fromUs, untilUs, history: this.path, killedMs });
     say(`${what}: ${((untilUs - fromUs) / 1e6).toFixed(1)} s`);
   }
 
@@ -590,6 +598,11 @@ if (length === "short") {
     await third.goneBack(bumpRevision);
     const restored = await settled(3);
     assert.notEqual(restored.clusterID, first.clusterID);
+    await wait("recording in another directory", async () => {
+      const { body } = await call(`${GROUP}/quoratebackups/always`);
+      const { directory } = body.status as { directory?: string };
+      return directory === "always-2" && (await isReady("quoratebackups", "always", "Recording")());
+    });
   });
   await third.end();
 
@@ -649,10 +662,18 @@ if (length === "short") {
   say("users are enforced");
 }
 
-console.log("\n| step | duration | longest write gap |\n|---|---|---|");
+const heads = ["step", "takes", "longest write gap", ...(killing ? ["operator killed after"] : [])];
+console.log(`\n| ${heads.join(" | ")} |\n|${"---|".repeat(heads.length)}`);
 for (const row of rows) {
-  const took = ((row.untilUs - row.fromUs) / 1e6).toFixed(1);
-  console.log(`| ${row.what} | ${took} s | ${longestGapMs(row).toFixed(0)} ms |`);
+  const took = `${((row.untilUs - row.fromUs) / 1e6).toFixed(1)} s`;
+  const killed = row.killedMs === undefined ? "" : `${(row.killedMs / 1000).toFixed(2)} s`;
+  const cells = [
+    row.what,
+    took,
+    `${longestGapMs(row).toFixed(0)} ms`,
+    ...(killing ? [killed] : []),
+  ];
+  console.log(`| ${cells.join(" | ")} |`);
 }
 await kubelet.close();
 await api.stop();

@@ -42,6 +42,7 @@ test("after a deletion the namespace is read from the store for a while, of 100 
     },
     clock,
   );
+  const rounds = { isSecond: false, again() {} };
   const remove = (name: string) =>
     lifecycle.mutate!(
       attributesOf({
@@ -51,8 +52,9 @@ test("after a deletion the namespace is read from the store for a while, of 100 
         name,
         namespace: name,
       }),
+      rounds,
     );
-  const create = (namespace: string) => lifecycle.mutate!(attributesOf({ namespace }));
+  const create = (namespace: string) => lifecycle.mutate!(attributesOf({ namespace }), rounds);
   await create("first");
   assert.equal(reads, 0);
   await remove("first");

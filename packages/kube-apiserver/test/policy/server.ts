@@ -1,6 +1,7 @@
 /** A World with access control, admission and controllers. */
 
 import { ManualClock } from "@quorate/host/testing";
+import { policyResources } from "../../src/admission/policy-kinds.ts";
 import {
   type WebhookCall,
   WebhookCallError,
@@ -11,6 +12,7 @@ import { webhookResources } from "../../src/admission/webhook-kinds.ts";
 import { applyPatch } from "../../src/apply/apply-patch.ts";
 import type { Access } from "../../src/authz/access.ts";
 import { PolicyRuntime, type PolicyRuntimeOptions } from "../../src/controllers/runtime.ts";
+import { RequestExpressions } from "../../src/crd/cel/request-expressions.ts";
 import { plainResource, source, World } from "./world.ts";
 import { accessOf } from "./world-access.ts";
 
@@ -38,19 +40,6 @@ export interface TestServer {
   stop(): Promise<void>;
 }
 
-/** The expressions "true" and "false", and one that fails. */
-export const compileCondition = (expression: string) => {
-  if (expression === "fails") {
-    return () => {
-      throw new Error("it fails");
-    };
-  }
-  if (expression !== "true" && expression !== "false") return { error: "undeclared reference" };
-  return () => expression === "true";
-};
-
-const conditions = { load: async () => {}, compile: compileCondition };
-
 export async function startServer(
   options: Partial<Pick<PolicyRuntimeOptions, "enforceOwnerReferences" | "controllers">> = {},
 ) {
@@ -60,7 +49,18 @@ export async function startServer(
   const lease = { group: "coordination.k8s.io", version: "v1", kind: "Lease" };
   world.add(plainResource(lease, "leases", true));
   for (const spec of access.resources(source)) world.add(spec);
-  for (const spec of webhookResources(source, conditions)) world.add(spec);
+  const expressions = new RequestExpressions();
+  await expressions.load();
+  for (const spec of webhookResources(source, expressions)) world.add(spec);
+  const policyNamed = async () => undefined;
+  const { authorizer } = access;
+  for (const spec of policyResources(source, {
+    expressions,
+    authorizer,
+    served: world,
+    policyNamed,
+  }))
+    world.add(spec);
   world.serve(...access.endpoints(source));
   const webhooks = new FakeWebhooks();
   const runtime = new PolicyRuntime(
@@ -79,7 +79,7 @@ export async function startServer(
       authorizer: access.authorizer,
       webhooks,
       applyPatch,
-      conditions,
+      expressions,
     },
   );
   await driven(clock, access.start(world));

@@ -4,8 +4,8 @@ import { test } from "node:test";
 import type { ApiError, KubeObject } from "@quorate/kube-storage";
 import { fromUtf8, toUtf8 } from "@quorate/proto";
 import type { AdmissionAttributes } from "../../src/admission/admission.ts";
+import { ruleMatches } from "../../src/admission/matching.ts";
 import { WebhookCallError, type WebhookResponse } from "../../src/admission/webhook-caller.ts";
-import { ruleMatches } from "../../src/admission/webhook-match.ts";
 import { driven, startServer, type TestServer, until } from "./server.ts";
 import { MASTER } from "./world.ts";
 
@@ -236,10 +236,13 @@ test("selectors, conditions and dry runs decide whether a webhook is called", as
   );
   assert.deepEqual(called(), ["labels", "always"]);
   await configure(server, "Validating", "failing", [
-    webhook("failing", { matchConditions: [{ name: "c", expression: "fails" }] }),
+    webhook("failing", { matchConditions: [{ name: "c", expression: "object.fails == 1" }] }),
   ]);
   const error = await refused(server, configMap("b"));
-  assert.equal(error.message, 'configmaps "b" is forbidden: it fails');
+  assert.equal(
+    error.message,
+    "configmaps \"b\" is forbidden: expression 'object.fails == 1' resulted in error: no such key: fails",
+  );
   await server.stop();
 });
 
@@ -323,7 +326,8 @@ test("configurations that break the rules are refused with Kubernetes' texts", a
     `webhooks[0].clientConfig.url: Invalid value: "http": 'https' is the only allowed URL scheme${form}`,
     'webhooks[0].clientConfig.url: Invalid value: "user": user information is not permitted in the URL',
     'webhooks[0].clientConfig.url: Invalid value: "f": fragments are not permitted in the URL',
-    'webhooks[0].matchConditions[0].expression: Invalid value: "what": undeclared reference',
+    'webhooks[0].matchConditions[0].expression: Invalid value: "what": compilation failed: ' +
+      "ERROR: <input>:1:1: undeclared reference to 'what' (in container '')\n | what\n | ^",
     'webhooks[0].admissionReviewVersions: Invalid value: ["v9"]: must include at least one of v1, v1beta1',
   ]);
   await server.stop();

@@ -251,6 +251,7 @@ describe("flags", () => {
       "namespace-controller",
       "root-ca-certificate-publisher-controller",
       "serviceaccount-controller",
+      "validatingadmissionpolicy-status-controller",
     ]);
   });
 

@@ -174,7 +174,7 @@ interface Envelope {
 }
 
 /** Whether bytes are an envelope; if not, they are JSON. */
-function isEnvelope(bytes: Uint8Array): boolean {
+export function isEnvelope(bytes: Uint8Array): boolean {
   return bytes.length >= MAGIC.length && equals(bytes.subarray(0, MAGIC.length), MAGIC);
 }
 

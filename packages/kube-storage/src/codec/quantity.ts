@@ -40,13 +40,8 @@ interface Amount {
 /** The text under which Kubernetes writes a quantity. Throws SyntaxError with Go's text. */
 export function canonicalQuantity(input: string): string {
   const text = input.trim();
-  if (text === "" || text.length > MAX_TEXT_LENGTH) throw new SyntaxError(WRONG_FORMAT);
-  const parts = /^([+-]?)(\d*)(?:\.(\d*))?((?:[eEinumkKMGTP]+[-+]?\d*|[-+]\d*)?)$/.exec(text);
-  if (parts === null || !/^[+-]?[\d.]/.test(text)) throw new SyntaxError(WRONG_FORMAT);
-  const [, sign, whole, fraction = "", suffix] = parts;
-  const { format, power } = readSuffix(suffix);
+  const { sign, whole, fraction, format, power } = partsOf(text);
   const digits = (whole.replace(/^0+/, "") || "0") + fraction;
-  if (whole === "" && fraction === "") throw new SyntaxError(WRONG_NUMBER);
   if (isKept(digits, fraction.length, format, power)) return text;
   const magnitude = BigInt(digits);
   if (magnitude === 0n) return "0";
@@ -56,6 +51,33 @@ export function canonicalQuantity(input: string): string {
   if (format === "binary" && floorOf(amount) > MAX_BINARY)
     amount = { mantissa: MAX_BINARY, exponent: 0 };
   return (sign === "-" ? "-" : "") + write(amount, format);
+}
+
+/** The amount of a quantity, rounded to a number. Throws SyntaxError with Go's text. */
+export function quantityNumber(text: string): number {
+  const { sign, whole, fraction, format, power } = partsOf(text);
+  return Number(`${sign}${whole}.${fraction}`) * (format === "binary" ? 2 : 10) ** power;
+}
+
+interface Parts {
+  readonly sign: string;
+  /** Digits before and behind the point; at least one of both is not empty. */
+  readonly whole: string;
+  readonly fraction: string;
+  readonly format: Format;
+  /** Of 2 in the binary format, else of 10. */
+  readonly power: number;
+}
+
+/** Throws SyntaxError with Go's text. */
+function partsOf(text: string): Parts {
+  if (text === "" || text.length > MAX_TEXT_LENGTH) throw new SyntaxError(WRONG_FORMAT);
+  const parts = /^([+-]?)(\d*)(?:\.(\d*))?((?:[eEinumkKMGTP]+[-+]?\d*|[-+]\d*)?)$/.exec(text);
+  if (parts === null || !/^[+-]?[\d.]/.test(text)) throw new SyntaxError(WRONG_FORMAT);
+  const [, sign, whole, fraction = "", suffix] = parts;
+  const { format, power } = readSuffix(suffix);
+  if (whole === "" && fraction === "") throw new SyntaxError(WRONG_NUMBER);
+  return { sign, whole, fraction, format, power };
 }
 
 function readSuffix(suffix: string): { format: Format; power: number } {

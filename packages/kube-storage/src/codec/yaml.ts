@@ -30,6 +30,7 @@ const FALSE = /^(?:n|N|no|No|NO|false|False|FALSE|off|Off|OFF)$/;
 const INTEGER = /^[-+]?(?:0b[01_]+|0x[\da-fA-F_]+|0o?[0-7_]+|_*\d[\d_]*)$/;
 const FLOAT = /^[-+]?(?:\d[\d_]*(?:\.[\d_]*)?|\._*\d[\d_]*)(?:[eE][-+]?\d+)?$/;
 const NUMERIC_START = /^[-+.\d]/;
+const TIME = /^\d{4}-\d\d?-\d\d?(?:$|[Tt \t])/;
 const NOT_FINITE = /^(?:[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$/;
 
 /** The value of a number; undefined for other texts, and for numbers that are too large. */
@@ -100,23 +101,33 @@ function schemaOf({ FAILSAFE_SCHEMA, Type }: Library): Schema {
 
 let writtenSchema: Schema | undefined;
 
-/** YAML 1.2; texts are quoted where YAML 1.1 has another value for them: yes, 0644, 1_000. */
+/** YAML 1.2; texts are quoted where YAML 1.1 has another value for them: yes, 0644, 2026-01-01. */
 function writtenSchemaOf({ CORE_SCHEMA, Type }: Library): Schema {
   const isOther = (text: string): boolean =>
     TRUE.test(text) ||
     FALSE.test(text) ||
     NOT_FINITE.test(text) ||
-    (NUMERIC_START.test(text) && (INTEGER.test(text) || FLOAT.test(text)));
+    (NUMERIC_START.test(text) && (INTEGER.test(text) || FLOAT.test(text) || TIME.test(text)));
   const other = new Type("tag:yaml.org,2002:other", { kind: "scalar", resolve: isOther });
   return CORE_SCHEMA.extend({ implicit: [other] });
 }
 
-/** A JSON value as YAML, for readers of YAML 1.1 and 1.2. Loads its library at the first call. */
+/**
+ * A JSON value as YAML, for readers of YAML 1.1 and 1.2: keys sorted and lists not indented, as
+ * Kubernetes writes it. Loads its library at the first call.
+ */
 export async function writeYaml(value: unknown): Promise<string> {
   const library = await import("js-yaml");
   writtenSchema ??= writtenSchemaOf(library);
-  const options = { schema: writtenSchema, noRefs: true, lineWidth: -1, skipInvalid: true };
-  return library.dump(value, options);
+  return library.dump(value, {
+    schema: writtenSchema,
+    noRefs: true,
+    lineWidth: -1,
+    skipInvalid: true,
+    sortKeys: true,
+    noArrayIndent: true,
+    quotingType: '"',
+  });
 }
 
 /**

@@ -12,11 +12,20 @@ import { WORKLOAD_DEFAULTERS } from "./workload-defaults.ts";
 const RBAC_GROUP = "rbac.authorization.k8s.io";
 
 function webhook(fields: FieldValues): void {
+  failClosed(fields);
+  matchResources(fields);
+  fields.setMissing("timeoutSeconds", 10);
+}
+
+/** Policies and the resources that they match. */
+function failClosed(fields: FieldValues): void {
   fields.setMissing("failurePolicy", "Fail");
+}
+
+function matchResources(fields: FieldValues): void {
   fields.setMissing("matchPolicy", "Equivalent");
   fields.setMissing("namespaceSelector", {});
   fields.setMissing("objectSelector", {});
-  fields.setMissing("timeoutSeconds", 10);
 }
 
 function serviceReference(fields: FieldValues): void {
@@ -98,6 +107,10 @@ export const DEFAULTERS: ReadonlyMap<string, Defaulter> = new Map<string, Defaul
     },
   ],
   ["admissionregistration.RuleWithOperations", (fields) => fields.setMissing("scope", "*")],
+  ["admissionregistration.NamedRuleWithOperations", (fields) => fields.setMissing("scope", "*")],
+  ["admissionregistration.ValidatingAdmissionPolicySpec", failClosed],
+  ["admissionregistration.MutatingAdmissionPolicySpec", failClosed],
+  ["admissionregistration.MatchResources", matchResources],
   ["admissionregistration.ServiceReference", serviceReference],
   ["apiextensions.ServiceReference", serviceReference],
   ["apiextensions.CustomResourceDefinition", customResourceDefinition],

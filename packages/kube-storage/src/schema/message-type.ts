@@ -6,11 +6,14 @@ import { type FieldEntry, parseType, splitTable, type TypeExpression } from "./t
 import { admissionTypes } from "./tables/admission.ts";
 import { admissionregistrationTypes } from "./tables/admissionregistration.ts";
 import { apiextensionsTypes } from "./tables/apiextensions.ts";
+import { apiregistrationTypes } from "./tables/apiregistration.ts";
 import { appsTypes } from "./tables/apps.ts";
 import { authenticationTypes } from "./tables/authentication.ts";
 import { authorizationTypes } from "./tables/authorization.ts";
 import { autoscalingTypes } from "./tables/autoscaling.ts";
+import { autoscalingV2Types } from "./tables/autoscaling-v2.ts";
 import { batchTypes } from "./tables/batch.ts";
+import { certificatesTypes } from "./tables/certificates.ts";
 import { coordinationTypes } from "./tables/coordination.ts";
 import { coreTypes } from "./tables/core.ts";
 import { coreClusterTypes } from "./tables/core-cluster.ts";
@@ -18,10 +21,13 @@ import { corePodsTypes } from "./tables/core-pods.ts";
 import { coreVolumesTypes } from "./tables/core-volumes.ts";
 import { discoveryTypes } from "./tables/discovery.ts";
 import { eventsTypes } from "./tables/events.ts";
+import { flowcontrolTypes } from "./tables/flowcontrol.ts";
 import { metaTypes } from "./tables/meta.ts";
 import { networkingTypes } from "./tables/networking.ts";
+import { nodeTypes } from "./tables/node.ts";
 import { policyTypes } from "./tables/policy.ts";
 import { rbacTypes } from "./tables/rbac.ts";
+import { resourceTypes } from "./tables/resource.ts";
 import { schedulingTypes } from "./tables/scheduling.ts";
 import { storageTypes } from "./tables/storage.ts";
 
@@ -43,6 +49,7 @@ function apiPackage(alias: string, group: string, ...tables: readonly string[]):
   return { alias, group, version: "v1", goName: "v1", definitionPrefix, tables };
 }
 
+const RESOURCE_PREFIX = "io.k8s.api.resource.v1.";
 const MACHINERY = "io.k8s.apimachinery.pkg.";
 
 /** A package whose types are all custom ones: no kinds and no tables. */
@@ -63,17 +70,32 @@ const TYPE_PACKAGES: readonly TypePackage[] = [
     ...apiPackage("apiextensions", "apiextensions.k8s.io", apiextensionsTypes),
     definitionPrefix: "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.",
   },
+  {
+    ...apiPackage("apiregistration", "apiregistration.k8s.io", apiregistrationTypes),
+    definitionPrefix: "io.k8s.kube-aggregator.pkg.apis.apiregistration.v1.",
+  },
   apiPackage("apps", "apps", appsTypes),
   apiPackage("authentication", "authentication.k8s.io", authenticationTypes),
   apiPackage("authorization", "authorization.k8s.io", authorizationTypes),
   apiPackage("autoscaling", "autoscaling", autoscalingTypes),
+  {
+    ...apiPackage("autoscalingv2", "autoscaling", autoscalingV2Types),
+    version: "v2",
+    goName: "v2",
+    definitionPrefix: "io.k8s.api.autoscaling.v2.",
+  },
   apiPackage("batch", "batch", batchTypes),
+  apiPackage("certificates", "certificates.k8s.io", certificatesTypes),
   apiPackage("coordination", "coordination.k8s.io", coordinationTypes),
   apiPackage("discovery", "discovery.k8s.io", discoveryTypes),
   apiPackage("events", "events.k8s.io", eventsTypes),
+  apiPackage("flowcontrol", "flowcontrol.apiserver.k8s.io", flowcontrolTypes),
   apiPackage("networking", "networking.k8s.io", networkingTypes),
+  apiPackage("node", "node.k8s.io", nodeTypes),
   apiPackage("policy", "policy", policyTypes),
   apiPackage("rbac", "rbac.authorization.k8s.io", rbacTypes),
+  // "resource" is apimachinery's package, with Quantity.
+  { ...apiPackage("dra", "resource.k8s.io", resourceTypes), definitionPrefix: RESOURCE_PREFIX },
   apiPackage("scheduling", "scheduling.k8s.io", schedulingTypes),
   apiPackage("storage", "storage.k8s.io", storageTypes),
   customPackage("runtime", "runtime.", "runtime"),

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { formatTime, parseTime } from "../../src/codec/go-time.ts";
-import { canonicalQuantity } from "../../src/codec/quantity.ts";
+import { canonicalQuantity, quantityNumber } from "../../src/codec/quantity.ts";
 
 describe("quantities", () => {
   const cases: readonly (readonly [text: string, canonical: string])[] = [
@@ -55,6 +55,19 @@ describe("quantities", () => {
     it(`${JSON.stringify(text.slice(0, 8))} is refused`, () => {
       assert.throws(() => canonicalQuantity(text), SyntaxError);
     });
+});
+
+it("quantities are numbers", () => {
+  const cases = {
+    "8Gi": 2 ** 33,
+    "1.5Ki": 1536,
+    "1500m": 1.5,
+    "-2k": -2000,
+    "1e3": 1000,
+    ".5": 0.5,
+  };
+  for (const [text, number] of Object.entries(cases)) assert.equal(quantityNumber(text), number);
+  assert.throws(() => quantityNumber("much"), SyntaxError);
 });
 
 describe("times", () => {

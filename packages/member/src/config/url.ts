@@ -3,6 +3,7 @@
  * and the name=url lists of --initial-cluster. Messages are those of etcd's client/pkg/types,
  * because operators search for them.
  */
+import { joinHostPort } from "@quorate/host";
 import { fromUtf8, quoteText } from "@quorate/proto";
 import { ValueError } from "./values.ts";
 
@@ -179,7 +180,7 @@ export function sameUrl(a: MemberUrl, b: MemberUrl): boolean {
 
 /** "host:port" with brackets around an IPv6 host. */
 export function hostPort(url: MemberUrl): string {
-  return url.host.includes(":") ? `[${url.host}]:${url.port}` : `${url.host}:${url.port}`;
+  return joinHostPort(url.host, url.port);
 }
 
 /**

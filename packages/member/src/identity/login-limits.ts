@@ -10,7 +10,7 @@
  * Behind a proxy all clients have its address, unless the proxy is trusted (--trusted-proxies): it
  * says for whom it asks in the field x-forwarded-for, which counts from nobody else.
  */
-import { keepNewest, setNewest } from "@quorate/host";
+import { hostOfAddress, keepNewest, setNewest } from "@quorate/host";
 import { clientOf, FORWARDED_FOR, type Peer } from "@quorate/rpc";
 
 /** A bucket of failures: `burst` at once, then one more in `refillMs`. */
@@ -117,7 +117,7 @@ export class LoginLimits {
   }
 
   #isTrusted({ peerAddress, peerCommonName }: LoginCaller): boolean {
-    const host = clientOf({ peerAddress, peerCommonName: undefined }).replace(/^\[|\]$/g, "");
+    const host = hostOfAddress(peerAddress);
     const isNamed = peerCommonName !== undefined && peerCommonName !== "";
     return (
       this.#trustedProxies.has(host) ||

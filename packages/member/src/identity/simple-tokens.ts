@@ -1,8 +1,8 @@
 /**
  * etcd's simple tokens (etcd: server/auth/simple_token.go): sixteen random letters, a dot and the
  * index before that of the entry that authenticated the user. Every member applies that entry, so
- * every member knows the token. It ends when it is not used for a while, when its user is deleted or gets
- * another password, when auth is disabled, and when the member restarts.
+ * every member knows the token. It ends when it is not used for a while, when its user is deleted
+ * or gets another password, when auth is disabled, and when the member restarts.
  */
 import type { Clock, Timer } from "@quorate/host";
 

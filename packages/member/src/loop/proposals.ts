@@ -16,13 +16,14 @@
  * TooManyRequests.
  */
 import type { Clock } from "@quorate/host";
-import { type ErrorName, errorOf, InternalRaftRequest } from "@quorate/proto";
+import { type ErrorName, errorOf, InternalRaftRequest, uint64Of } from "@quorate/proto";
 import type { Raft } from "@quorate/raft";
 import {
   type Applied,
   type AppliedEntry,
   checkMessage,
   decodeRequest,
+  encodeEntry,
   encodeWithRoles,
   type RequestKind,
   type RequestLimits,
@@ -382,28 +383,32 @@ function payloadOf(
     authRevision: identity?.authRevision ?? 0,
   };
   const roles = identity?.roles;
-  if (roles === undefined) return InternalRaftRequest.encode({ header, [kind]: request });
+  if (roles === undefined) return encodeEntry(header, kind, request);
   return encodeWithRoles(header, roles, InternalRaftRequest.encode({ [kind]: request }));
 }
+
+/** Lease ids that a server chooses are positive int64. */
+const MAX_LEASE_ID = 2n ** 63n - 1n;
 
 /**
  * Ids for proposals, unique in the cluster while they matter: 2 bytes of the member's id, 5 bytes
  * of its start time in milliseconds, 1 byte and carry of count (the layout of etcd's pkg/idutil).
  */
-/** Lease ids that a server chooses are positive int64. */
-const MAX_LEASE_ID = 2n ** 63n - 1n;
-
 export class RequestIds {
-  readonly #prefix: bigint;
-  #suffix: bigint;
+  /** The id given last: its upper 16 bits, which stay, the 16 below them, and the lower 32. */
+  readonly #prefix: number;
+  #upper: number;
+  #lower: number;
 
   /**
    * @param startWallMs wall time at which this run of the member began, so that a restarted member
    * does not repeat its ids.
    */
   constructor(memberId: bigint, startWallMs: number) {
-    this.#prefix = (memberId & 0xffffn) << 48n;
-    this.#suffix = (BigInt(Math.trunc(startWallMs)) & 0xff_ffff_ffffn) << 8n;
+    this.#prefix = Number(memberId & 0xffffn);
+    const suffix = (BigInt(Math.trunc(startWallMs)) & 0xff_ffff_ffffn) << 8n;
+    this.#upper = Number(suffix >> 32n);
+    this.#lower = Number(suffix & 0xffff_ffffn);
   }
 
   /**
@@ -415,7 +420,8 @@ export class RequestIds {
   }
 
   next(): bigint {
-    this.#suffix = (this.#suffix + 1n) & 0xffff_ffff_ffffn;
-    return this.#prefix | this.#suffix;
+    this.#lower = (this.#lower + 1) >>> 0;
+    if (this.#lower === 0) this.#upper = (this.#upper + 1) & 0xffff;
+    return uint64Of(((this.#prefix << 16) | this.#upper) >>> 0, this.#lower);
   }
 }

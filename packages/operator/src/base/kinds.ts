@@ -78,6 +78,8 @@ export interface ClusterStatus {
   readonly recovery?: { readonly survivor: string; readonly forced: boolean } | null;
   /** The uid of the QuorateRestore that was done last. */
   readonly restored?: string;
+  /** How often its keys went back to an older state: restores, and recoveries of a quorum. */
+  readonly history?: number;
   /** RFC 3339: when the first of the operator's certificates ends. */
   readonly certificatesEnd?: string;
 }
@@ -128,6 +130,9 @@ export interface BackupStatus {
   readonly lastStart?: string;
   readonly lastSuccess?: string;
   readonly lastTest?: string;
+  /** Of a continuous one: the directory of the cluster's present history, and which that is. */
+  readonly directory?: string;
+  readonly history?: number;
   readonly conditions?: readonly Condition[];
 }
 

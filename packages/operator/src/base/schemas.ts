@@ -183,6 +183,7 @@ const CLUSTER_STATUS = statusOf({
     forced: { type: "boolean" },
   }),
   restored: text("uid of the QuorateRestore that was done last"),
+  history: whole("how often the keys went back to an older state"),
   certificatesEnd: text("when the first certificate ends"),
 });
 
@@ -414,10 +415,13 @@ export function definitions(): KubeObject[] {
         lastStart: text("of the last snapshot", { format: "date-time" }),
         lastSuccess: text("of the last snapshot", { format: "date-time" }),
         lastTest: text("of the last restore test, when it began", { format: "date-time" }),
+        directory: text("where the cluster's present history is recorded, in the claim"),
+        history: whole("that of the cluster when the directory was begun"),
       }),
       [
         ["Cluster", "string", ".spec.cluster"],
         ["Last", "date", ".status.lastSuccess"],
+        ["Directory", "string", ".status.directory"],
         ["Restorable", "string", '.status.conditions[?(@.type=="Restorable")].status'],
         READY,
         WHY,

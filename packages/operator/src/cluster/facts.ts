@@ -1,4 +1,5 @@
 /** What follows from an observation. */
+import type { QuorateCluster } from "../base/kinds.ts";
 import type { KubeObject } from "../base/kube.ts";
 import { claimOf, ZONE } from "./objects.ts";
 import { type MemberView, type Observed, ordinalOf } from "./observed.ts";
@@ -70,3 +71,6 @@ export function leaderOf({ reached, members = [] }: Observed): MemberView | unde
   }
   return members.find(({ id }) => id === leader);
 }
+
+/** The number of a cluster's history after its keys went back to an older state. */
+export const nextHistory = ({ status }: QuorateCluster): number => (status?.history ?? 0) + 1;

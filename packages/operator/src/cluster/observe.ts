@@ -1,9 +1,9 @@
 /** Looks at a cluster: its objects in Kubernetes, and its members. */
 
+import { quantityNumber } from "@quorate/kube-storage";
 import type { QuorateCluster } from "../base/kinds.ts";
 import { annotationOf, type Kube, type KubeObject, keyOf, listServed } from "../base/kube.ts";
 import type { Credentials, Members, Target } from "../base/members.ts";
-import { bytesOf } from "../base/quantity.ts";
 import { authorityView, type Certifier, issuedView, leafView, secretText } from "./certificates.ts";
 import {
   authorityName,
@@ -94,8 +94,8 @@ function claimView({ status, spec, ...claim }: Claim): ClaimView {
     isLost: status?.phase === "Lost",
     isTerminating: metadata.deletionTimestamp !== undefined,
     isBound: status?.phase === "Bound",
-    requestedBytes: bytesOf(spec?.resources?.requests?.storage ?? "0"),
-    capacityBytes: capacity === undefined ? undefined : bytesOf(capacity),
+    requestedBytes: quantityNumber(spec?.resources?.requests?.storage ?? "0"),
+    capacityBytes: capacity === undefined ? undefined : quantityNumber(capacity),
     memberId: annotationOf(claim, MEMBER_ID),
     hasStarted: annotationOf(claim, STARTED) === "true",
     isSeed: annotationOf(claim, SEED) === "true",
@@ -111,7 +111,7 @@ async function canGrow(
   cluster: QuorateCluster,
   claims: readonly Claim[],
 ): Promise<boolean> {
-  const wanted = bytesOf(cluster.spec!.storage.size);
+  const wanted = quantityNumber(cluster.spec!.storage.size);
   const small = claims.find((claim) => claimView(claim).requestedBytes < wanted);
   const name = small?.spec?.storageClassName ?? "";
   if (name === "") return false;

@@ -13,7 +13,7 @@
  */
 import { survivorOf } from "@quorate/backup";
 import { annotationOf } from "../base/kube.ts";
-import { hasLostDisk } from "./facts.ts";
+import { hasLostDisk, nextHistory } from "./facts.ts";
 import { memberPod, RECOVER } from "./objects.ts";
 import type { Observed } from "./observed.ts";
 import { create, patchStatus, remove, type Step, wait } from "./step.ts";
@@ -58,7 +58,7 @@ export function lostQuorumStep(observed: Observed): Step | undefined {
 
 function decided(
   { cluster }: Observed,
-  recovery: { readonly survivor: string; readonly forced: boolean } | null,
+  recovery: { readonly survivor: string; readonly forced: boolean },
   reason: string,
   why: string,
 ): Step {
@@ -87,7 +87,11 @@ function continued(observed: Observed, survivor: string, wasForced: boolean): St
   if (pod.isTerminating) return wait(SOON_MS, "Recovering", `${survivor} ends`);
   if (pod.mode !== mode)
     return remove("Pod", pod, "QuorumRecovery", `${survivor} starts again (${mode})`);
-  if (wasForced) return decided(observed, null, "QuorumRecovered", "the cluster decides again");
+  if (wasForced) {
+    const status = { recovery: null, history: nextHistory(cluster) };
+    const why = "the cluster decides again";
+    return patchStatus("QuorateCluster", cluster.metadata.name, status, "QuorumRecovered", why);
+  }
   const [only, ...rest] = members ?? [];
   if (only?.pod === survivor && rest.length === 0 && pod.isReady)
     return decided(observed, { survivor, forced: true }, "QuorumRecovery", "it is alone now");

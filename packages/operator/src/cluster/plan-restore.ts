@@ -7,7 +7,7 @@
  *       --> old pods and claims go --> the cluster begins anew with that claim
  */
 import { annotationOf } from "../base/kube.ts";
-import { newClaimOf } from "./facts.ts";
+import { newClaimOf, nextHistory } from "./facts.ts";
 import { FILLED, RESTORE, RESTORE_ID, SEED } from "./objects.ts";
 import type { ClaimView, Observed } from "./observed.ts";
 import { type RestoreOrder, restorePod } from "./pods-beside.ts";
@@ -65,7 +65,8 @@ function switchOver(observed: Observed, claim: ClaimView, order: RestoreOrder): 
   if (old !== undefined)
     return remove("PersistentVolumeClaim", old, "Restore", `${old.name} has the old keys`);
   if (others.length > 0) return wait(SOON_MS, "Restoring", "the old claims go");
-  const status = { restored: order.id, clusterID: null, recovery: null, memberList: [] };
+  const begun = { restored: order.id, history: nextHistory(cluster) };
+  const status = { ...begun, clusterID: null, recovery: null, memberList: [] };
   const why = "the cluster begins anew with the restored keys";
   return patchStatus("QuorateCluster", cluster.metadata.name, status, "Restored", why);
 }

@@ -17,8 +17,8 @@
  * At most one change of the membership is under way: while there is a learner, nothing is added or
  * removed but that learner.
  */
+import { quantityNumber } from "@quorate/kube-storage";
 import { annotationOf } from "../base/kube.ts";
-import { bytesOf } from "../base/quantity.ts";
 import { hasLostDisk, isWell, leaderOf, newClaimOf, votersOf } from "./facts.ts";
 import {
   MEMBER_ID,
@@ -337,7 +337,7 @@ function usersStep({ cluster, asksForUsers }: Observed): Step | undefined {
 /** Lets claims grow that are smaller than wanted. No disk becomes smaller. */
 function storageStep({ cluster, claims, canGrow }: Observed): Step | undefined {
   const { size } = cluster.spec!.storage;
-  const wanted = bytesOf(size);
+  const wanted = quantityNumber(size);
   const list = [...claims.values()].filter(({ isTerminating }) => !isTerminating).sort(byOrdinal);
   const large = list.find(({ requestedBytes }) => requestedBytes > wanted);
   if (large !== undefined)

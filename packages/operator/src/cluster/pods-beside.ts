@@ -45,6 +45,9 @@ export function mirrorVariables(
   ];
 }
 
+/** Where scripts find the programs of the image. */
+const PROGRAMS = { name: "QUORATE_BIN", value: BIN };
+
 /** The part of a script that sets MIRROR_FLAGS for an encrypted mirror. */
 export const SET_MIRROR_FLAGS = `MIRROR_FLAGS=""
 [ ! -f ${MIRROR_SECRET}/encryption-key ] || MIRROR_FLAGS="--encryption-key=${MIRROR_SECRET}/encryption-key"`;
@@ -52,7 +55,7 @@ export const SET_MIRROR_FLAGS = `MIRROR_FLAGS=""
 const FILL = `source="$1"; shift
 ${SET_MIRROR_FLAGS}
 if [ -n "$MIRROR" ]; then
-  ${BIN}/quorateutl backup fetch "$MIRROR" "$source" $MIRROR_FLAGS $POINT
+  "$QUORATE_BIN/quorateutl" backup fetch "$MIRROR" "$source" $MIRROR_FLAGS $POINT
 fi
 if [ -f "$source" ]; then set -- snapshot restore "$source" "$@"
 elif ls "$source"/base-* >/dev/null 2>&1; then set -- backup restore "$source" "$@" $POINT
@@ -62,7 +65,7 @@ else
   set -- snapshot restore "$source/$newest" "$@"
 fi
 rm -rf ${DATA}
-${BIN}/quorateutl "$@"`;
+"$QUORATE_BIN/quorateutl" "$@"`;
 
 /** Where a pod that runs once says how it ended. */
 const LAST_WORDS = "/run/quorate/last-words";
@@ -83,12 +86,12 @@ until /bin/sh -euc "$FILL" fill "$@"; do
   sleep 2
   [ -z "$MIRROR" ] || rm -rf "$1"
 done
-ask() { ${BIN}/quoratectl "$@"; }
+ask() { "$QUORATE_BIN/quoratectl" "$@"; }
 here() { ETCDCTL_ENDPOINTS=${HERE} ask "$@"; }
 number() { sed -n 's/.*"'"$1"'":\\([0-9]*\\).*/\\1/p'; }
 end() { echo "$2" | tee ${LAST_WORDS}; exit "$1"; }
 tls=${MEMBER_TLS}
-${BIN}/quorate --name=test --data-dir=${DATA} \
+"$QUORATE_BIN/quorate" --name=test --data-dir=${DATA} \
   --listen-client-urls=${HERE} --advertise-client-urls=${HERE} --listen-peer-urls=http://127.0.0.1:2380 \
   --cert-file=$tls/tls.crt --key-file=$tls/tls.key --trusted-ca-file=$tls/ca.crt --client-cert-auth &
 member=$!
@@ -120,10 +123,25 @@ const fillArgs = (path: string, name: string, peer: string, token: string): stri
   `--initial-cluster-token=${token}`,
 ];
 
+/** Where a backup is, in its claim and in an object store. */
+export function placeOf({ spec, status }: QuorateBackup): {
+  readonly path: string;
+  readonly mirror: MirrorSpec | undefined;
+} {
+  const { path, continuous } = spec!;
+  // One of before the path was changed does not count.
+  const ending = status?.directory?.startsWith(path) ? status.directory.slice(path.length) : "";
+  const mirror = continuous?.mirror;
+  return {
+    path: path + ending,
+    mirror: mirror && { ...mirror, url: mirror.url.replace(/\/$/, "") + ending },
+  };
+}
+
 /** The pod that tests whether a backup can be restored; of one with a mirror, the mirror's. */
 export function restoreTestPod(cluster: QuorateCluster, backup: QuorateBackup): KubeObject {
-  const { claim, path, continuous } = backup.spec!;
-  const mirror = continuous?.mirror;
+  const { claim } = backup.spec!;
+  const { path, mirror } = placeOf(backup);
   const { name, uid = "" } = backup.metadata;
   return podBeside(cluster, "restore-test", `${name}-test`, {
     command: ["/bin/sh", "-euc", TEST, "test"],
@@ -163,6 +181,7 @@ export function restorePod(
     command: ["/bin/sh", "-euc", FILL, "fill"],
     args,
     env: [
+      PROGRAMS,
       { name: "POINT", value: at === undefined ? "" : `--at=${at}` },
       ...mirrorVariables(order.mirror),
     ],
@@ -262,6 +281,7 @@ export function podBeside(
           env,
           securityContext: container.securityContext,
           terminationMessagePath: LAST_WORDS,
+          terminationMessagePolicy: "FallbackToLogsOnError",
           ...(ready && { readinessProbe: { exec: { command: ready }, periodSeconds: 2 } }),
           volumeMounts: mounts.map(({ name: volume, mountPath, volume: { secret } }) => ({
             name: volume,
@@ -285,6 +305,6 @@ export function clientVariables(
     { name: "ETCDCTL_CACERT", value: `${TLS}/ca.crt` },
     { name: "ETCDCTL_CERT", value: `${TLS}/tls.crt` },
     { name: "ETCDCTL_KEY", value: `${TLS}/tls.key` },
-    { name: "QUORATE_BIN", value: BIN },
+    PROGRAMS,
   ];
 }

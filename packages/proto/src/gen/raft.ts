@@ -8,7 +8,7 @@ import { tableCodec } from "../table/codec.ts";
 import { fieldNames } from "../table/fields.ts";
 import { EMPTY } from "../wire/bytes.ts";
 import type { MessageType as Codec } from "../wire/message.ts";
-import { Reader } from "../wire/reader.ts";
+import { added, Reader } from "../wire/reader.ts";
 import { sharedWriter, type Writer } from "../wire/writer.ts";
 
 /** raftpb.EntryType. */
@@ -327,7 +327,7 @@ export const Message: Codec<Message> = {
             break;
           case 58: {
             const outer = r.enter();
-            m.entries.push(Entry.decodeFrom(r));
+            m.entries = added(m.entries, Entry.decodeFrom(r));
             r.leave(outer);
             break;
           }
@@ -354,7 +354,7 @@ export const Message: Codec<Message> = {
             break;
           case 114: {
             const outer = r.enterNested();
-            m.responses.push(Message.decodeFrom(r));
+            m.responses = added(m.responses, Message.decodeFrom(r));
             r.leaveNested(outer);
             break;
           }

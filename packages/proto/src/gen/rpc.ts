@@ -5,7 +5,7 @@ import { tableCodec } from "../table/codec.ts";
 import { fieldNames } from "../table/fields.ts";
 import { EMPTY } from "../wire/bytes.ts";
 import type { MessageType as Codec } from "../wire/message.ts";
-import { Reader } from "../wire/reader.ts";
+import { added, Reader } from "../wire/reader.ts";
 import { sharedWriter, type Writer } from "../wire/writer.ts";
 import { Permission, UserAddOptions } from "./auth.ts";
 
@@ -421,7 +421,7 @@ export const RangeResponse: Codec<RangeResponse> = {
             break;
           }
           case 18:
-            m.kvs.push(r.view());
+            m.kvs = added(m.kvs, r.view());
             break;
           case 24:
             m.more = r.bool();
@@ -773,7 +773,7 @@ export const DeleteRangeResponse: Codec<DeleteRangeResponse> = {
             m.deleted = r.int64();
             break;
           case 26:
-            m.prevKvs.push(r.view());
+            m.prevKvs = added(m.prevKvs, r.view());
             break;
           default:
             r.skip(tag, fieldNames("etcdserverpb.DeleteRangeResponse"));
@@ -1222,19 +1222,19 @@ export const TxnRequest: Codec<TxnRequest> = {
         switch (tag) {
           case 10: {
             const outer = r.enter();
-            m.compare.push(Compare.decodeFrom(r));
+            m.compare = added(m.compare, Compare.decodeFrom(r));
             r.leave(outer);
             break;
           }
           case 18: {
             const outer = r.enterNested();
-            m.success.push(RequestOp.decodeFrom(r));
+            m.success = added(m.success, RequestOp.decodeFrom(r));
             r.leaveNested(outer);
             break;
           }
           case 26: {
             const outer = r.enterNested();
-            m.failure.push(RequestOp.decodeFrom(r));
+            m.failure = added(m.failure, RequestOp.decodeFrom(r));
             r.leaveNested(outer);
             break;
           }
@@ -1321,7 +1321,7 @@ export const TxnResponse: Codec<TxnResponse> = {
             break;
           case 26: {
             const outer = r.enterNested();
-            m.responses.push(ResponseOp.decodeFrom(r));
+            m.responses = added(m.responses, ResponseOp.decodeFrom(r));
             r.leaveNested(outer);
             break;
           }
@@ -1604,7 +1604,7 @@ export const WatchCreateRequest: Codec<WatchCreateRequest> = {
             m.progressNotify = r.bool();
             break;
           case 40:
-            m.filters.push(r.int32());
+            m.filters = added(m.filters, r.int32());
             break;
           case 42: {
             const outer = r.enterPacked();
@@ -1814,7 +1814,7 @@ export const WatchResponse: Codec<WatchResponse> = {
             m.fragment = r.bool();
             break;
           case 90:
-            m.events.push(r.view());
+            m.events = added(m.events, r.view());
             break;
           default:
             r.skip(tag, fieldNames("etcdserverpb.WatchResponse"));

@@ -13,3 +13,10 @@ U64[0] = 1n;
 export const LO: number = WORDS[0] === 1 ? 0 : 1;
 /** Index in WORDS of the high word. */
 export const HI: number = 1 - LO;
+
+/** The unsigned 64-bit integer of two words, each of 32 bits without a sign. */
+export function uint64Of(high: number, low: number): bigint {
+  WORDS[LO] = low;
+  WORDS[HI] = high;
+  return U64[0];
+}

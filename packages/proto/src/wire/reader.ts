@@ -360,6 +360,16 @@ export class Reader {
   }
 }
 
+/**
+ * A repeated field with one more item. A list that is made for its first item has space for it
+ * alone; one that is empty makes space for sixteen with the first.
+ */
+export function added<T>(list: T[], item: T): T[] {
+  if (list.length === 0) return [item];
+  list.push(item);
+  return list;
+}
+
 /** Field names of a message type by field number. */
 export type FieldNames = { readonly [number: number]: string };
 

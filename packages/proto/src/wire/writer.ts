@@ -3,7 +3,7 @@
  * byte for its length, and is moved up if it turns out longer than 127 bytes. Large values are
  * embedded as bytes, so the moved part is small.
  */
-import { alloc, writeUtf8 } from "./bytes.ts";
+import { alloc, copyBytes, writeUtf8 } from "./bytes.ts";
 import { HI, I64, LO, U64, WORDS } from "./int64.ts";
 
 const TWO_32 = 0x1_0000_0000;
@@ -30,8 +30,13 @@ export class Writer {
    */
   finish(): Uint8Array {
     const out = alloc(this.pos);
-    out.set(this.bytes.subarray(0, this.pos));
+    copyBytes(this.bytes, 0, this.pos, out, 0);
     return out;
+  }
+
+  /** Copies the bytes written since reset() into `target` at `at`, where there must be space. */
+  copyTo(target: Uint8Array, at: number): void {
+    copyBytes(this.bytes, 0, this.pos, target, at);
   }
 
   /** Bytes written since reset(). */

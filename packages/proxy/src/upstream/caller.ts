@@ -1,6 +1,7 @@
 /** Who calls, as the cluster is to see it: the metadata that goes with each call upstream. */
+import { hostOfAddress } from "@quorate/host";
 import { AuthService } from "@quorate/proto";
-import { type CallContext, type CallStart, clientOf, FORWARDED_FOR } from "@quorate/rpc";
+import { type CallContext, type CallStart, FORWARDED_FOR } from "@quorate/rpc";
 
 /** Metadata of one call upstream. */
 export type Metadata = CallStart["metadata"];
@@ -10,10 +11,6 @@ const PASSED_ON = ["token", "authorization", "hasleader", "traceparent"] as cons
 const NONE: Metadata = [];
 const LOGIN = AuthService.methods.Authenticate.path;
 
-function hostOf({ peerAddress }: CallContext): string {
-  return clientOf({ peerAddress, peerCommonName: undefined }).replace(/^\[|\]$/g, "");
-}
-
 /**
  * The metadata of a client's call that its call upstream needs too. A login has the address that it
  * comes from: members that trust the proxy (--trusted-proxies) count failed logins by it. What the
@@ -21,7 +18,8 @@ function hostOf({ peerAddress }: CallContext): string {
  */
 export function passedOn(context: CallContext): Metadata {
   let metadata: { name: string; value: string }[] | undefined;
-  if (context.path === LOGIN) metadata = [{ name: FORWARDED_FOR, value: hostOf(context) }];
+  if (context.path === LOGIN)
+    metadata = [{ name: FORWARDED_FOR, value: hostOfAddress(context.peerAddress) }];
   for (const name of PASSED_ON) {
     const value = context.metadata(name);
     if (value === undefined) continue;

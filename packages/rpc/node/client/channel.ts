@@ -4,7 +4,7 @@
  */
 import { connect as connectTcp, type Socket } from "node:net";
 import type { ConnectionOptions, TLSSocket } from "node:tls";
-import type { Clock } from "@quorate/host";
+import { type Clock, splitHostPort } from "@quorate/host";
 import { GrpcCode } from "@quorate/proto";
 import type { ClientConnection } from "../../src/client/client-connection.ts";
 import { type ClientLimits, DEFAULT_CLIENT_LIMITS } from "../../src/client/client-limits.ts";
@@ -202,9 +202,7 @@ function dialTarget(address: string): { path: string } | { host: string; port: n
 
 /** The host and port of "host:port" or "[::1]:port"; without a port 443, as grpc-go. */
 export function splitAddress(address: string): { readonly host: string; readonly port: number } {
-  const shape = /^(?:\[([^\]]*)\]|([^:]*))(?::(\d+))?$/.exec(address);
-  if (shape === null) return { host: address, port: 443 };
-  return { host: shape[1] ?? shape[2], port: shape[3] === undefined ? 443 : Number(shape[3]) };
+  return splitHostPort(address) ?? splitHostPort(`${address}:443`) ?? { host: address, port: 443 };
 }
 
 function authorityOf(address: string): string {

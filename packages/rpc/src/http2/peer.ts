@@ -1,3 +1,5 @@
+import { hostOfAddress } from "@quorate/host";
+
 /** The other end of a connection. */
 export interface Peer {
   readonly peerAddress: string;
@@ -19,6 +21,5 @@ export const FORWARDED_FOR = "x-forwarded-for";
 /** The identity of a client for fair sharing: its certificate's common name, or its address. */
 export function clientOf({ peerAddress, peerCommonName }: Peer): string {
   if (peerCommonName !== undefined && peerCommonName !== "") return `CN ${peerCommonName}`;
-  const colon = peerAddress.lastIndexOf(":");
-  return colon === -1 ? peerAddress : peerAddress.slice(0, colon);
+  return hostOfAddress(peerAddress);
 }

@@ -63,6 +63,8 @@ export interface Node {
   flags: readonly string[];
   /** The version that it reports to others; its own if undefined. */
   serverVersion?: string | undefined;
+  /** Whether it is of a cluster of members of etcd, whose rules it follows. */
+  followsEtcd?: boolean | undefined;
   /** How its member's applying is cut into slices; as in production if undefined. */
   applyLimits?: ApplyLimits | undefined;
   /** In place of those of `plainSecrets`. */
@@ -309,6 +311,7 @@ export class World {
       keyspaces: node.keyspaces,
       logger,
       applyLimits: node.applyLimits,
+      followsEtcd: node.followsEtcd,
       faults: (point) => {
         node.passes?.(point);
         if (node.crashAt !== point) return;

@@ -25,8 +25,15 @@ export function drawLater(seed: number, theme: Theme, network: boolean) {
     longDeafness: belowOf("long deafness", 2) === 0,
     logStalls: belowOf("log stalls", 3) === 0,
     frontMs: drawFrontEnds(seed),
+    etcdMembers: 0,
   };
 }
+
+/**
+ * Of clusters with members of etcd: users are checked elsewhere, an operator deals with members
+ * that differ and with full ones, and who reads a stream of etcd's must be able to dial.
+ */
+export const ETCD_RUNS = { users: false, oneWayDials: false, selfHeal: false };
 
 function drawFrontEnds(seed: number): number {
   const random = new SeededRandom(BigInt(seed)).fork("front-ends");

@@ -5,7 +5,7 @@
 import { SeededRandom } from "@quorate/host";
 import { defined } from "@quorate/proto";
 import { drawFaults, type FaultKind, LATER_DISK, weightsOf } from "./fault-kinds.ts";
-import { drawLater } from "./later-options.ts";
+import { drawLater, ETCD_RUNS } from "./later-options.ts";
 import {
   FAULTS_OF,
   HANDOVER_RUNS,
@@ -166,6 +166,11 @@ export interface SimOptions {
   readonly smallSteps: boolean;
   /** A leader that hands over may hear nothing for longer than an election timeout. */
   readonly longDeafness: boolean;
+  /**
+   * Of the members that form the cluster, so many behave as etcd's do; 0: it is one of Quorate's
+   * alone. No seed draws another number: those that need it say so.
+   */
+  readonly etcdMembers: number;
   /** Whether what reads the members' logs stops now and then. */
   readonly logStalls: boolean;
   /** The name of a planted bug. */
@@ -186,8 +191,14 @@ export function optionsOf(seed: number, bug?: string, changes: Changes = {}): Si
   const faults = { ...drawn.faults };
   for (const kind of LATER_DISK) faults[kind] = changed.harshDisks;
   for (const kind of changes.without ?? []) faults[kind] = 0;
-  const { oneWayDials } = changed;
-  return { ...changed, ...sabotageOf(changed), ...(oneWayDials ? oneWayOf(changed) : {}), faults };
+  const { oneWayDials, etcdMembers } = changed;
+  return {
+    ...changed,
+    ...sabotageOf(changed),
+    ...(oneWayDials ? oneWayOf(changed) : {}),
+    ...(etcdMembers > 0 ? ETCD_RUNS : {}),
+    faults,
+  };
 }
 
 /** Draws one of some choices. */

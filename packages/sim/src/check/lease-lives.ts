@@ -51,6 +51,8 @@ export interface LeaseCheckOptions {
   readonly electionMs: number;
   /** The most by which a clock runs fast or slow, as a share. */
   readonly drift: number;
+  /** A lease has at least this time to live, whatever its grant says; undefined for what it says. */
+  readonly leastTtlSeconds?: number | undefined;
   /** From so many leases on, a new leader spreads their ends. */
   readonly maxRevokesPerSecond: number;
 }
@@ -123,7 +125,7 @@ export class LeaseCheck {
         "LEASE",
         `the lease ${id} is granted a second time: the simulator's clients never do that`,
       );
-    this.#begin(id, TTL * 1000, index);
+    this.#begin(id, Math.max(TTL, this.#options.leastTtlSeconds ?? 0) * 1000, index);
     this.counts.granted++;
     return undefined;
   }

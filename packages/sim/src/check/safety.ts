@@ -44,6 +44,7 @@ import type { AuthModel } from "../users/auth-model.ts";
 import { Acknowledged } from "./acknowledged.ts";
 import { AlarmBook, refusesWhenCorrupt } from "./alarms.ts";
 import type { CorruptionCheck } from "./corruption.ts";
+import type { EtcdRules } from "./etcd-rules.ts";
 import { KeptLogCheck } from "./kept-log.ts";
 import type { LeaseCheck } from "./lease-lives.ts";
 import { PromotionCheck } from "./promotions.ts";
@@ -115,9 +116,20 @@ export class Safety {
   readonly #poisoned = new Set<string>();
 
   readonly keptLog: KeptLogCheck;
+  /** Undefined in a cluster without members of etcd. */
+  readonly etcd: EtcdRules | undefined;
 
-  /** @param now the world's time in milliseconds */
-  constructor(leases: LeaseCheck, corruption: CorruptionCheck, now: () => number) {
+  /**
+   * @param now the world's time in milliseconds
+   * @param etcd the rules of a cluster with members of etcd
+   */
+  constructor(
+    leases: LeaseCheck,
+    corruption: CorruptionCheck,
+    now: () => number,
+    etcd?: EtcdRules,
+  ) {
+    this.etcd = etcd;
     this.keptLog = new KeptLogCheck(now);
     this.#leases = leases;
     this.alarms = new AlarmBook((memberId) => corruption.raised(memberId));
@@ -296,7 +308,10 @@ export class Safety {
       const { type, nodeId } = raftpb.ConfChange.decode(entry.data);
       if (type === raftpb.ConfChangeType.ConfChangeRemoveNode) this.#removed.add(nodeId);
     }
-    const isRequest = entry.type === raftpb.EntryType.EntryNormal && entry.data.length > 0;
+    const isRequest =
+      entry.type === raftpb.EntryType.EntryNormal &&
+      entry.data.length > 0 &&
+      this.etcd?.v2Of(entry) === undefined;
     const malformed = isRequest ? this.#malformed(name, entry) : undefined;
     const found =
       isRequest && malformed === undefined

@@ -5,6 +5,7 @@
 
 import type { SourceEdit } from "@quorate/host/testing";
 import { DISK_BUGS } from "./catalogue/disks.ts";
+import { ETCD_BUGS } from "./catalogue/etcd.ts";
 import { MEMBER_BUGS } from "./catalogue/members.ts";
 import { RAFT_BUGS } from "./catalogue/raft.ts";
 import { RECHECK_BUGS } from "./catalogue/rechecks.ts";
@@ -37,6 +38,7 @@ export const SOURCE_BUGS: Readonly<Record<string, CatalogueBug>> = {
   ...MEMBER_BUGS,
   ...WIRE_BUGS,
   ...USER_BUGS,
+  ...ETCD_BUGS,
 };
 
 /** The bugs that every build looks for, each with the seed that shows it. */

@@ -88,6 +88,7 @@ const CALM: Omit<SimOptions, "seed" | "faults" | "bug" | "thinkMs" | "faultPhase
   smallBounds: false,
   smallSteps: false,
   longDeafness: false,
+  etcdMembers: 0,
   logStalls: false,
   usersEveryMs: 0,
   signedTokens: false,

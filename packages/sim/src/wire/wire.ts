@@ -65,14 +65,34 @@ export interface WireEnds {
   readonly isReturn: boolean;
 }
 
-export class Wire implements WireEnds {
+/** A connection for messages, and what is on it. */
+export interface Connection extends WireEnds {
+  /** When the last byte that was written arrives. */
+  lastArrivalMs: number;
+  /** Nothing more is delivered; the next message needs another connection. */
+  isOver: boolean;
+  /** Whether TLS alone notices a byte that changes. */
+  readonly isSealed: boolean;
+  /** Puts messages onto the connection. Returns the bytes to be brought to the other side. */
+  write(messages: readonly Sent[]): Written;
+  /**
+   * The receiver reads bytes. Returns the messages that are whole now, with their bytes, and
+   * whether the connection was found to be damaged: then it is over.
+   */
+  read(bytes: Uint8Array): {
+    messages: readonly raftpb.Message[];
+    frames: readonly Uint8Array[];
+    isDamaged: boolean;
+  };
+}
+
+export class Wire implements Connection {
   readonly from: Station;
   readonly target: Station;
   readonly kind: ChannelKind;
   readonly isReturn: boolean;
-  /** When the last byte that was written arrives. */
+  readonly isSealed = false;
   lastArrivalMs = 0;
-  /** Nothing more is delivered; the next message needs another connection. */
   isOver = false;
   readonly #batch = new FrameBatch();
   /** The frames of the side that sends messages, and of the side that receives them. */
@@ -144,7 +164,6 @@ export class Wire implements WireEnds {
     this.#answered(isReturn ? request.subarray(PREFACE.length) : agreement);
   }
 
-  /** Puts messages onto the connection. Returns the bytes to be brought to the other side. */
   write(messages: readonly Sent[]): Written {
     for (const { encoded } of messages) {
       this.#batch.add(encoded);
@@ -159,15 +178,7 @@ export class Wire implements WireEnds {
     return { bytes: concat([before, ...pieces]), headAt: before.length };
   }
 
-  /**
-   * The receiver reads bytes. Returns the messages that are whole now, with their bytes, and
-   * whether the connection was found to be damaged: then it is over.
-   */
-  read(bytes: Uint8Array): {
-    messages: readonly raftpb.Message[];
-    frames: readonly Uint8Array[];
-    isDamaged: boolean;
-  } {
+  read(bytes: Uint8Array): ReturnType<Connection["read"]> {
     const held = this.#reader.bufferedBytes > 0;
     this.#messages = [];
     this.#frames = [];

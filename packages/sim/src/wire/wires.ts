@@ -10,10 +10,11 @@ import type { ChannelKind } from "@quorate/transport";
 import type { SimOptions } from "../base/options.ts";
 import type { Scheduler } from "../base/scheduler.ts";
 import { violate } from "../base/violation.ts";
+import { EtcdWire } from "../etcd/etcd-wire.ts";
 import type { Link, Links } from "../links.ts";
 import type { Station } from "../sim-transport.ts";
 import { cutAtRandom } from "./cuts.ts";
-import { type Sent, Wire, type WireEnds } from "./wire.ts";
+import { type Connection, type Sent, Wire, type WireEnds } from "./wire.ts";
 
 /** Of so many writes that are cut, one arrives in two parts, some time apart. */
 const PARTED_SHARE = 8;
@@ -37,22 +38,26 @@ export interface WiresDeps {
    * Whether the receiver drops the sender's connections: it was removed. Asked each time that bytes
    * arrive.
    */
-  drops(wire: Wire): boolean;
+  drops(wire: Connection): boolean;
   /** Messages have come, in order. */
-  received(wire: Wire, messages: readonly raftpb.Message[], frames: readonly Uint8Array[]): void;
+  received(
+    wire: Connection,
+    messages: readonly raftpb.Message[],
+    frames: readonly Uint8Array[],
+  ): void;
   /** A byte that had changed was noticed, and the connection has ended. */
-  damaged(wire: Wire): void;
+  damaged(wire: Connection): void;
 }
 
 export class Wires {
   readonly #options: SimOptions;
   readonly #deps: WiresDeps;
   /** By sender, by receiver: the processes, not the members. */
-  #wires = new WeakMap<Station, WeakMap<Station, Map<ChannelKind, Wire>>>();
+  #wires = new WeakMap<Station, WeakMap<Station, Map<ChannelKind, Connection>>>();
   /** What was sent and has not arrived. */
-  readonly #onTheWay = new WeakMap<Wire, (readonly Piece[])[]>();
+  readonly #onTheWay = new WeakMap<Connection, (readonly Piece[])[]>();
   /** What has arrived at a process that is stopped. */
-  readonly #unread = new WeakMap<Wire, Piece[]>();
+  readonly #unread = new WeakMap<Connection, Piece[]>();
   /** Connections made, writes, pieces, and bytes that changed. */
   readonly counts = { connections: 0, writes: 0, pieces: 0, damaged: 0 };
 
@@ -86,32 +91,35 @@ export class Wires {
   /**
    * What was sent first arrives first: two times that are meant to be equal differ by rounding.
    */
-  #send(wire: Wire, link: Link, pieces: readonly Piece[], delayMs: number): void {
+  #send(wire: Connection, link: Link, pieces: readonly Piece[], delayMs: number): void {
     const onTheWay = this.#onTheWay.get(wire) ?? [];
     this.#onTheWay.set(wire, onTheWay);
     onTheWay.push(pieces);
     this.#deps.scheduler.after(delayMs, () => this.#arrive(wire, link, onTheWay.shift() ?? []));
   }
 
-  #wire(from: Station, target: Station, kind: ChannelKind): Wire {
+  #wire(from: Station, target: Station, kind: ChannelKind): Connection {
     let ofSender = this.#wires.get(from);
     if (ofSender === undefined) this.#wires.set(from, (ofSender = new WeakMap()));
     let wires = ofSender.get(target);
     if (wires === undefined) ofSender.set(target, (wires = new Map()));
     const before = wires.get(kind);
     if (before !== undefined && !before.isOver) return before;
-    const ends = { from, target, kind, isReturn: !this.#deps.links.canDial(target.name) };
-    const wire = new Wire(ends, () => this.#deps.accepts(ends));
+    const isEtcd = from.isEtcd || target.isEtcd;
+    const isReturn = isEtcd || !this.#deps.links.canDial(target.name);
+    const ends = { from, target, kind, isReturn };
+    const accepts = () => this.#deps.accepts(ends);
+    const wire = isEtcd ? new EtcdWire(ends, accepts) : new Wire(ends, accepts);
     this.counts.connections++;
     wires.set(kind, wire);
     return wire;
   }
 
-  #pieces(wire: Wire, messages: readonly Sent[]): Piece[] {
+  #pieces(wire: Connection, messages: readonly Sent[]): Piece[] {
     const { random, links } = this.#deps;
     const { bytes, headAt } = wire.write(messages);
     const isDamaged = links.happens(this.#options.corruption);
-    const change = isDamaged ? damage(bytes, headAt, random) : undefined;
+    const change = isDamaged ? damage(bytes, headAt, random, wire.isSealed) : undefined;
     const pieces = cutAtRandom(bytes, random);
     this.counts.writes++;
     this.counts.pieces += pieces.length;
@@ -127,7 +135,7 @@ export class Wires {
     });
   }
 
-  #arrive(wire: Wire, link: Link, pieces: readonly Piece[]): void {
+  #arrive(wire: Connection, link: Link, pieces: readonly Piece[]): void {
     if (wire.isOver || !wire.target.process.alive) return;
     if (link.cut) wire.isOver = true;
     else if (link.stalled !== undefined) link.stalled.push(() => this.#take(wire, pieces));
@@ -138,7 +146,7 @@ export class Wires {
    * A process that is stopped does not read: its socket keeps the bytes, and yields them as one
    * when it goes on.
    */
-  #take(wire: Wire, pieces: readonly Piece[]): void {
+  #take(wire: Connection, pieces: readonly Piece[]): void {
     if (
       wire.isOver ||
       !wire.target.process.alive ||
@@ -164,7 +172,7 @@ export class Wires {
     scheduler.after(0, goOn, wire.target.process);
   }
 
-  #read(wire: Wire, pieces: readonly Piece[]): void {
+  #read(wire: Connection, pieces: readonly Piece[]): void {
     if (this.#deps.drops(wire)) {
       wire.isOver = true;
       return;
@@ -187,7 +195,7 @@ export class Wires {
     }
   }
 
-  #damaged(wire: Wire): void {
+  #damaged(wire: Connection): void {
     wire.isOver = true;
     this.#deps.damaged(wire);
   }
@@ -232,9 +240,15 @@ interface Damage {
  * docs/operate/operations.md asks for TLS between members.
  *
  * Changes a byte. @param headAt where the head of the first DATA frame is
+ * @param hasNoChecks whether TLS alone can notice the change
  */
-export function damage(bytes: Uint8Array, headAt: number, random: Random): Damage {
-  const isSealed = random.below(2) === 0;
+export function damage(
+  bytes: Uint8Array,
+  headAt: number,
+  random: Random,
+  hasNoChecks = false,
+): Damage {
+  const isSealed = hasNoChecks || random.below(2) === 0;
   if (isSealed) {
     const at = random.below(bytes.length);
     bytes[at] ^= 1 + random.below(255);

@@ -75,7 +75,7 @@ export function authStatus(state: AuthState, header: Header): AuthStatusResponse
 
 /**
  * Notes a token that every member accepts from now on, members of etcd too. Its form is theirs: a
- * random text, a dot and the index of the entry before (etcd: the consistent index when it applies).
+ * random text, a dot and the index of the entry before (etcd: its consistent index meanwhile).
  * @param index of the entry that is applied
  * @throws EtcdError AuthNotEnabled; AuthFailed for no such user, or one without a password
  */

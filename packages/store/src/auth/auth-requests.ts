@@ -23,9 +23,9 @@ import {
   UserCreationsRequest,
   utf8Length,
 } from "@quorate/proto";
+import { headerAt } from "../backend/revision.ts";
 import type { Steps } from "../backend/steps.ts";
 import { InvalidRequestError } from "../entry/invalid-request.ts";
-import { headerAt } from "../mvcc/revision.ts";
 import type { RequestRecord } from "../requests/request-record.ts";
 import * as apply from "./apply-auth.ts";
 import type { AuthState } from "./auth-state.ts";

@@ -29,10 +29,11 @@
  * server wait with applying. One entry may exceed the bound of a batch.
  */
 import type { Keyspace, KeyspaceRecord, KeyspaceSnapshot, KeyspaceWrite } from "@quorate/host";
-import { defined, fromLatin1, toLatin1 } from "@quorate/proto";
+import { defined, fromLatin1, type KeyValue, toLatin1 } from "@quorate/proto";
 import type { TableFiles } from "../level-files/records.ts";
 import { STORE_BOUNDS } from "./bounds.ts";
 import { assert } from "./invariants.ts";
+import { RevisionRecords } from "./revision-records.ts";
 
 /** The prefix byte of each bucket. */
 export const Bucket = {
@@ -86,11 +87,12 @@ function valueIn(set: ChangeSet | undefined, key: string): Uint8Array | null | u
 }
 
 /**
- * The changes of a set as one batch, generated while it is read. Bulk records come first, because a
- * later change may replace one of them.
+ * The changes of a set as one batch, generated while it is read. Bulk records and those of the
+ * bucket key come first, because a later change may replace or delete one of them.
  */
-function* batchOf({ changes, bulk }: ChangeSet): Generator<KeyspaceWrite> {
-  for (const records of bulk) yield* records;
+function* batchOf({ changes, bulk, records }: ChangeSet): Generator<KeyspaceWrite> {
+  for (const many of bulk) yield* many;
+  yield* records;
   for (const [key, value] of changes) yield { key: fromLatin1(key), value };
 }
 
@@ -260,6 +262,35 @@ export class Backend {
     this.#active.set(fullKey(bucket, key), value);
   }
 
+  /**
+   * Puts the record of a change into the bucket key; revisions ascend.
+   * @returns the length of the encoded record
+   */
+  putRecord(main: number, sub: number, tombstone: boolean, record: Partial<KeyValue>): number {
+    return this.#active.records.add(main, sub, tombstone, record);
+  }
+
+  /** Like `putRecord`, but staged. */
+  stageRecord(main: number, sub: number, tombstone: boolean, record: Partial<KeyValue>): number {
+    return this.#open().records.add(main, sub, tombstone, record);
+  }
+
+  /** The encoded record that `putRecord`, or `stageRecord` while changes are staged, put last. */
+  lastRecord(): Uint8Array {
+    return (this.#staged ?? this.#active).records.last();
+  }
+
+  /**
+   * The record of a change as putRecord and stageRecord put it; undefined if it waits for no batch.
+   */
+  waitingRecord(main: number, sub: number): Uint8Array | undefined {
+    return (
+      this.#staged?.records.find(main, sub) ??
+      this.#active.records.find(main, sub) ??
+      this.#flushing?.records.find(main, sub)
+    );
+  }
+
   delete(bucket: Bucket, key: Uint8Array): void {
     this.#active.set(fullKey(bucket, key), undefined);
   }
@@ -399,17 +430,18 @@ export interface BulkRecords extends Iterable<KeyspaceWrite> {
 class ChangeSet {
   readonly changes: Changes = new Map();
   readonly bulk: BulkRecords[] = [];
+  readonly records = new RevisionRecords(Bucket.key);
   #bulkOps = 0;
   #sizeBytes = 0;
 
   /** Number of records that are put or deleted. */
   get ops(): number {
-    return this.changes.size + this.#bulkOps;
+    return this.changes.size + this.records.count + this.#bulkOps;
   }
 
   /** Bytes of keys and values, including values that a later change replaced. */
   get sizeBytes(): number {
-    return this.#sizeBytes;
+    return this.#sizeBytes + this.records.sizeBytes;
   }
 
   /**
@@ -434,6 +466,7 @@ class ChangeSet {
   addAll(other: ChangeSet): void {
     for (const [key, value] of other.changes) this.changes.set(key, value);
     this.bulk.push(...other.bulk);
+    this.records.addAll(other.records);
     this.#bulkOps += other.#bulkOps;
     this.#sizeBytes += other.#sizeBytes;
   }

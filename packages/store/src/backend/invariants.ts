@@ -18,6 +18,7 @@ export const invariants = {
   "STORE-8": "one entry at a time stages its changes",
   "STORE-9": "an entry is applied after the one before it is finished",
   "STORE-10": "a batch holds whole entries",
+  "STORE-11": "the records that wait for a batch have ascending revisions",
   "MVCC-1": "the changes of a key have ascending revisions",
   "MVCC-2": "a key that is deleted exists",
   "MVCC-3": "a transaction commits at the revision after the current one",

@@ -16,8 +16,8 @@ import type { KeyspaceRecord } from "@quorate/host";
 import { CodedError, EMPTY, type raftpb } from "@quorate/proto";
 import { type BackendSnapshot, Bucket } from "../backend/backend.ts";
 import { PREFIX_BYTES } from "../backend/live-bytes.ts";
+import { TOMBSTONE_BYTES } from "../backend/revision.ts";
 import type { TableRecords } from "../level-files/records.ts";
-import { TOMBSTONE_BYTES } from "../mvcc/revision.ts";
 import { FILE_BUCKETS, metaForFile } from "./schema.ts";
 
 /** Bytes of the SHA-256 at the end of a snapshot file. */

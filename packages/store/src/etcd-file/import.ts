@@ -20,10 +20,10 @@ import { Backend, Bucket } from "../backend/backend.ts";
 import { currentDirectory } from "../backend/directories.ts";
 import { writeFollowsEtcd } from "../backend/follows-etcd.ts";
 import { type Position, writePosition } from "../backend/meta.ts";
+import { decodeRevision, encodeRevision } from "../backend/revision.ts";
 import { leaseKey } from "../lease/lessor.ts";
 import type { Member } from "../membership/member.ts";
 import { putMember } from "../membership/membership.ts";
-import { decodeRevision, encodeRevision } from "../mvcc/revision.ts";
 import { FINISHED_COMPACT, SCHEDULED_COMPACT } from "../mvcc/state.ts";
 import { addLaterUsers, disableAuth, type LaterUsers } from "./later-users.ts";
 import {

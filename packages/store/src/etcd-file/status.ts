@@ -3,8 +3,8 @@ import { BoltFile } from "@quorate/bolt";
 import type { Disk } from "@quorate/host";
 import { crc32c, fromUtf8, KeyValue, toHex, toLatin1, toUtf8, WireError } from "@quorate/proto";
 import type { Position } from "../backend/meta.ts";
+import { decodeRevision } from "../backend/revision.ts";
 import { decodeMembers, type Member } from "../membership/member.ts";
-import { decodeRevision } from "../mvcc/revision.ts";
 import { EtcdFileError, metaOfFile, positionOfFile } from "./schema.ts";
 
 export interface EtcdFileStatus {

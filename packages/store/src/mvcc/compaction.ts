@@ -15,7 +15,7 @@
 import type { KeyspaceWrite } from "@quorate/host";
 import { errorOf } from "@quorate/proto";
 import { Bucket, type BulkRecords, prefixed } from "../backend/backend.ts";
-import { encodeRevision, REVISION_BYTES, TOMBSTONE_BYTES } from "./revision.ts";
+import { encodeRevision, REVISION_BYTES, TOMBSTONE_BYTES } from "../backend/revision.ts";
 import { FINISHED_COMPACT, type MvccState, NEVER_COMPACTED, SCHEDULED_COMPACT } from "./state.ts";
 
 /** Keys that one step visits for each record that it may drop: most keys have nothing to drop. */

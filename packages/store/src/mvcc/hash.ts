@@ -10,10 +10,10 @@ import { crc32c, errorOf, fromUtf8, KeyValue, toLatin1 } from "@quorate/proto";
 import { Bucket } from "../backend/backend.ts";
 import { assert } from "../backend/invariants.ts";
 import { LIVE_BYTES } from "../backend/live-bytes.ts";
+import { decodeRevision, encodeRevision } from "../backend/revision.ts";
 import type { Compaction } from "./compaction.ts";
 import type { KeyIndex } from "./key-index.ts";
 import type { KeyTree } from "./key-tree.ts";
-import { decodeRevision, encodeRevision } from "./revision.ts";
 import type { MvccState } from "./state.ts";
 
 const BUCKET_NAME = fromUtf8("key");

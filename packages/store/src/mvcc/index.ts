@@ -1,4 +1,6 @@
 /** The exports of mvcc for the rest of the store. */
+
+export { decodeRevision, encodeRevision, type Revision } from "../backend/revision.ts";
 export type { KeyValueHash } from "./hash.ts";
 export type { KeyIndex } from "./key-index.ts";
 export { KeyTree } from "./key-tree.ts";
@@ -14,6 +16,5 @@ export {
   ReadView,
   type VisitKey,
 } from "./read-view.ts";
-export { decodeRevision, encodeRevision, type Revision } from "./revision.ts";
 export type { MvccCounts } from "./state.ts";
 export { type Change, type LeaseBook, MAX_KEPT_CHANGES, noLeases, WriteTxn } from "./write-txn.ts";

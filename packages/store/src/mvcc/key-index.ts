@@ -213,6 +213,11 @@ export class KeyIndex {
     return place === NONE || (this.#packedAt(place) & TOMBSTONE) !== 0 ? NONE : place;
   }
 
+  /** Whether the key existed as of revision `at`. */
+  existsAt(at: number): boolean {
+    return this.find(at) !== NONE;
+  }
+
   /** How many events that are still there came after revision `at`. */
   changesAfter(at: number): number {
     if (this.#main <= at) return 0;

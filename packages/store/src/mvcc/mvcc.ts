@@ -16,6 +16,7 @@ import { type Backend, Bucket } from "../backend/backend.ts";
 import { StoreDamageError } from "../backend/errors.ts";
 import { assert } from "../backend/invariants.ts";
 import { LiveBytes } from "../backend/live-bytes.ts";
+import { decodeRevision, encodeRevision } from "../backend/revision.ts";
 import type { TableRecords } from "../level-files/records.ts";
 import { Compaction } from "./compaction.ts";
 import { HashRuns, hashAll, hashKV, type KeyValueHash } from "./hash.ts";
@@ -23,7 +24,6 @@ import { PinnedView, type PinOptions } from "./pinned-view.ts";
 import type { KeyRange } from "./read-view.ts";
 import { ReadView } from "./read-view.ts";
 import { restoreIndex } from "./restore.ts";
-import { decodeRevision, encodeRevision } from "./revision.ts";
 import {
   FINISHED_COMPACT,
   type MvccCounts,
@@ -149,12 +149,8 @@ export class Mvcc {
 
   #begin(leases: LeaseBook, isLong: boolean): WriteTxn {
     assert(this.#open === undefined, "MVCC-6");
-    this.#open = new WriteTxn(
-      this.#state,
-      leases,
-      { isWatched: this.onChange !== undefined, isLong },
-      this.#committed,
-    );
+    const isWatched = this.onChange !== undefined;
+    this.#open = new WriteTxn(this.#state, leases, isWatched, isLong, this.#committed);
     return this.#open;
   }
 

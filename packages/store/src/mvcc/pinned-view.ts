@@ -4,10 +4,10 @@
  * loop; a read that waits for them says so in `ReadIo`.
  */
 import { Bucket } from "../backend/backend.ts";
+import { encodeRevision } from "../backend/revision.ts";
 import type { Steps } from "../backend/steps.ts";
 import type { KeyIndex } from "./key-index.ts";
 import { ReadView } from "./read-view.ts";
-import { encodeRevision } from "./revision.ts";
 import type { MvccState } from "./state.ts";
 import { MAX_CACHED_BYTES } from "./state.ts";
 

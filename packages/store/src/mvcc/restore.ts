@@ -8,9 +8,14 @@ import { EMPTY, KeyValue, Reader, toHex, toLatin1, WireError } from "@quorate/pr
 import { type BackendSnapshot, Bucket } from "../backend/backend.ts";
 import { StoreDamageError } from "../backend/errors.ts";
 import { liveSizeBytes } from "../backend/live-bytes.ts";
+import {
+  compareRevisions,
+  decodeRevision,
+  REVISION_BYTES,
+  type Revision,
+} from "../backend/revision.ts";
 import type { TableRecords } from "../level-files/records.ts";
 import { KeyIndex } from "./key-index.ts";
-import { compareRevisions, decodeRevision, REVISION_BYTES, type Revision } from "./revision.ts";
 import type { MvccState } from "./state.ts";
 import type { LeaseBook } from "./write-txn.ts";
 

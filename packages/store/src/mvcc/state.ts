@@ -4,10 +4,10 @@ import { type Backend, Bucket } from "../backend/backend.ts";
 import { STORE_BOUNDS, type StoreBounds } from "../backend/bounds.ts";
 import { StoreDamageError } from "../backend/errors.ts";
 import type { LiveBytes } from "../backend/live-bytes.ts";
+import { decodeRevision, encodeRevision } from "../backend/revision.ts";
 import { STEP_KEYS } from "../backend/steps.ts";
 import type { KeyIndex } from "./key-index.ts";
 import { KeyTree } from "./key-tree.ts";
-import { decodeRevision, encodeRevision } from "./revision.ts";
 
 /** Names in the bucket meta; the values are revisions as in the bucket key. */
 export const SCHEDULED_COMPACT: Uint8Array = fromUtf8("scheduledCompactRev");
@@ -73,7 +73,7 @@ export class MvccState {
   recordInMemory(main: number, sub: number): Uint8Array | undefined {
     const known = this.#records.get(main, sub);
     if (known !== undefined || main <= this.backend.writtenRevision) return known;
-    return this.backend.pending(Bucket.key, encodeRevision(main, sub, false)) ?? undefined;
+    return this.backend.waitingRecord(main, sub);
   }
 
   /**
@@ -115,15 +115,16 @@ export class MvccState {
   record(main: number, sub: number): Uint8Array {
     const known = this.#records.get(main, sub);
     if (known !== undefined) return known;
+    // One that waits for the disk is found in memory as it is, and its bytes are part of something
+    // larger.
+    if (main > this.backend.writtenRevision) {
+      const waiting = this.backend.waitingRecord(main, sub);
+      if (waiting !== undefined) return waiting;
+    }
     const key = encodeRevision(main, sub, false);
-    const isWritten = main <= this.backend.writtenRevision;
-    const pending = isWritten ? undefined : this.backend.pending(Bucket.key, key);
-    const record =
-      pending === undefined ? this.backend.written(Bucket.key, key) : (pending ?? undefined);
+    const record = this.backend.written(Bucket.key, key);
     if (record === undefined) this.missing(key);
-    // One that waits for the disk is found in memory as it is, and its bytes may be part of
-    // something larger.
-    if (pending === undefined) this.#records.add(main, sub, record);
+    this.#records.add(main, sub, record);
     return record;
   }
 

@@ -13,11 +13,11 @@ import { fromLatin1, KeyValue, varintSize } from "@quorate/proto";
 import { Bucket, type BulkRecords, prefixed } from "../backend/backend.ts";
 import { violated } from "../backend/invariants.ts";
 import { liveSizeBytes } from "../backend/live-bytes.ts";
+import { encodeRevision, REVISION_BYTES, TOMBSTONE_BYTES } from "../backend/revision.ts";
 import type { Steps } from "../backend/steps.ts";
 import { KeyIndex } from "./key-index.ts";
 import type { KeyTree } from "./key-tree.ts";
 import { type KeyRange, ReadView } from "./read-view.ts";
-import { encodeRevision, TOMBSTONE_BYTES } from "./revision.ts";
 import type { MvccState } from "./state.ts";
 
 /** One change of a transaction, for watchers. */
@@ -40,6 +40,9 @@ export type TxnCommitted = (txn: WriteTxn, changes: readonly Change[] | undefine
 export const MAX_KEPT_CHANGES = 1000;
 const KEPT_STEPS = 4;
 
+/** Of a short transaction, which is not asked for it. */
+const NONE_TOUCHED: KeyRange[] = [];
+
 export class WriteTxn extends ReadView {
   readonly #leases: LeaseBook;
   readonly #main: number;
@@ -52,25 +55,27 @@ export class WriteTxn extends ReadView {
   #addedKeys = 0;
   #tombstones: Tombstones | undefined;
   #written: ((key: string) => void) | undefined;
-  readonly #touched: KeyRange[] = [];
+  readonly #touched: KeyRange[];
 
   /**
-   * Created by Mvcc.begin() and Mvcc.beginLong(). @param options `isWatched`: changes are collected
-   * for watchers
+   * Created by Mvcc.begin() and Mvcc.beginLong(). @param isWatched changes are collected for
+   * watchers
    */
   constructor(
     state: MvccState,
     leases: LeaseBook,
-    options: { isWatched: boolean; isLong: boolean },
+    isWatched: boolean,
+    isLong: boolean,
     committed: TxnCommitted,
   ) {
     super(state);
     this.#leases = leases;
     this.#main = state.currentRevision + 1;
-    this.#changes = options.isWatched ? [] : undefined;
-    this.#isLong = options.isLong;
+    this.#changes = isWatched ? [] : undefined;
+    this.#isLong = isLong;
+    this.#touched = isLong ? [] : NONE_TOUCHED;
     this.#committed = committed;
-    if (!options.isLong) return;
+    if (!isLong) return;
     state.backend.stage();
     leases.beginLong();
   }
@@ -112,23 +117,23 @@ export class WriteTxn extends ReadView {
       if (!index.exists) this.#addedKeys++;
       index.put(main, sub, leased);
     }
-    const record = KeyValue.encode({
+    const record = {
       key: keyBytes,
       value,
       createRevision: index.created,
       modRevision: main,
       version: index.version,
       lease,
-    });
-    const revision = encodeRevision(main, sub, false);
-    if (this.#isLong) state.backend.putStaged(Bucket.key, revision, record);
-    else state.backend.put(Bucket.key, revision, record);
-    this.#account(index, liveSizeBytes(revision.length, record.length));
+    };
+    const recordBytes = this.#isLong
+      ? state.backend.stageRecord(main, sub, false, record)
+      : state.backend.putRecord(main, sub, false, record);
+    this.#account(index, liveSizeBytes(REVISION_BYTES, recordBytes));
     if (leaseBefore !== lease) {
       if (leaseBefore !== 0n) this.#leases.detach(leaseBefore, key);
       if (leased) this.#leases.attach(lease, key);
     }
-    if (this.#changes !== undefined) this.#keep(key, sub, record, false);
+    if (this.#changes !== undefined) this.#keep(key, sub, state.backend.lastRecord(), false);
   }
 
   /** Deletes a key; false if it does not exist. */
@@ -167,7 +172,7 @@ export class WriteTxn extends ReadView {
   *deleteRange(range: KeyRange): Steps<number> {
     if (range.single) return this.delete(range.key) ? 1 : 0;
     this.state.counts.deletes++;
-    this.#touched.push(range);
+    if (this.#isLong) this.#touched.push(range);
     const before = this.#count;
     const visit = (key: string, index: KeyIndex): boolean => {
       if (index.exists) this.#delete(key, index);
@@ -195,10 +200,9 @@ export class WriteTxn extends ReadView {
         this.#keep(key, sub, KeyValue.encode({ key: fromLatin1(key) }), true);
       return;
     }
-    const record = KeyValue.encode({ key: fromLatin1(key) });
-    const revision = encodeRevision(main, sub, true);
-    this.state.backend.put(Bucket.key, revision, record);
-    if (this.#changes !== undefined) this.#keep(key, sub, record, true);
+    const { backend } = this.state;
+    backend.putRecord(main, sub, true, { key: fromLatin1(key) });
+    if (this.#changes !== undefined) this.#keep(key, sub, backend.lastRecord(), true);
   }
 
   #stageTombstone(key: string, sub: number): void {

@@ -6,8 +6,8 @@ import {
   AlarmType,
 } from "@quorate/proto";
 import type { Alarm, Alarms } from "../backend/alarms.ts";
+import { headerAt } from "../backend/revision.ts";
 import type { Mvcc } from "../mvcc/index.ts";
-import { headerAt } from "../mvcc/revision.ts";
 
 /**
  * For GET: the alarms of the request's kind (NONE: all) of any member. Otherwise: the alarm that

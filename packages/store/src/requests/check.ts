@@ -90,9 +90,15 @@ interface Changed {
  * without an upper bound ("\0") with none.
  */
 function checkDuplicates(request: TxnRequest): ErrorName | undefined {
-  return changedBy(request.success) === undefined || changedBy(request.failure) === undefined
-    ? "DuplicateKey"
-    : undefined;
+  return changesEachOnce(request.success) && changesEachOnce(request.failure)
+    ? undefined
+    : "DuplicateKey";
+}
+
+/** Whether a list changes no key twice. */
+function changesEachOnce(ops: readonly RequestOp[]): boolean {
+  const isOneChange = ops.length < 2 && ops[0]?.request?.case !== "requestTxn";
+  return isOneChange || changedBy(ops) !== undefined;
 }
 
 /** The keys that a list changes; undefined if it changes a key twice. */

@@ -1,7 +1,7 @@
 /** Compaction: drops the history before a revision. */
 import type { CompactionRequest, CompactionResponse } from "@quorate/proto";
+import { headerAt } from "../backend/revision.ts";
 import type { Mvcc } from "../mvcc/index.ts";
-import { headerAt } from "../mvcc/revision.ts";
 
 /**
  * Schedules compaction; compactStep() then deletes the records. A `physical` request gets its

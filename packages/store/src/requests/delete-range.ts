@@ -1,8 +1,8 @@
 /** DeleteRange: a tombstone for each key of a range. */
 import { type DeleteRangeRequest, type DeleteRangeResponse, toLatin1 } from "@quorate/proto";
+import { headerAt } from "../backend/revision.ts";
 import { runSteps, type Steps } from "../backend/steps.ts";
 import { keyRange, type LeaseBook, type Mvcc, type WriteTxn } from "../mvcc/index.ts";
-import { headerAt } from "../mvcc/revision.ts";
 
 /**
  * Deletes in a transaction of its own, without a pause; without a key in the range the revision

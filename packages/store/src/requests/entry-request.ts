@@ -3,12 +3,113 @@
  *
  *     InternalRaftRequest { header {ID}, exactly one of put, txn, ... }   stays encoded
  */
-import { InternalRaftRequest, Reader, WireError } from "@quorate/proto";
+import {
+  defined,
+  fieldRows,
+  InternalRaftRequest,
+  Reader,
+  RequestHeader,
+  sharedWriter,
+  WireError,
+} from "@quorate/proto";
 import { InvalidRequestError } from "../entry/invalid-request.ts";
 import type { RequestLimits } from "./request-record.ts";
-import { checkRequest, REQUEST_RECORDS } from "./request-table.ts";
+import {
+  type AnyRequestRecord,
+  checkRequest,
+  REQUEST_RECORDS,
+  type RequestKind,
+} from "./request-table.ts";
 import { innerRequest } from "./token-roles.ts";
 import { fromV2 } from "./v2-request.ts";
+
+const FIELDS = fieldRows("etcdserverpb.InternalRaftRequest");
+const HEADER = defined(
+  FIELDS.find(({ property }) => property === "header"),
+  "the field header",
+);
+
+/** The tag of a field that is a message. */
+const tagOf = (field: number): number => field * 8 + 2;
+const HEADER_TAG = tagOf(HEADER.id);
+
+/** A kind of request, its record, and the tag of its field. */
+interface KnownRequest {
+  readonly kind: RequestKind;
+  readonly record: AnyRequestRecord;
+  readonly tag: number;
+}
+
+const KNOWN_REQUESTS: readonly KnownRequest[] = REQUEST_RECORDS.map(([kind, record]) => {
+  const row = FIELDS.find(({ property }) => property === kind);
+  return { kind, record, tag: tagOf(defined(row, kind).id) };
+});
+const BY_TAG = new Map(KNOWN_REQUESTS.map((one) => [one.tag, one]));
+const BY_KIND = new Map(KNOWN_REQUESTS.map((one) => [one.kind, one]));
+
+/** The data of an entry; the fields in the order of their numbers, as protobuf writes them. */
+export function encodeEntry(
+  header: RequestHeader,
+  kind: RequestKind,
+  request: Uint8Array,
+): Uint8Array {
+  const { tag } = defined(BY_KIND.get(kind), kind);
+  const writer = sharedWriter;
+  writer.reset();
+  if (tag < HEADER_TAG) writeRequest(tag, request);
+  writer.uint32(HEADER_TAG);
+  const start = writer.open();
+  RequestHeader.encodeTo(writer, header);
+  writer.close(start);
+  if (tag > HEADER_TAG) writeRequest(tag, request);
+  return writer.finish();
+}
+
+function writeRequest(tag: number, request: Uint8Array): void {
+  sharedWriter.uint32(tag);
+  sharedWriter.view(request);
+}
+
+/** The usual form of an entry, as encodeEntry makes it: a header and one request, each once. */
+export interface PlainEntry {
+  readonly header: RequestHeader;
+  readonly known: KnownRequest;
+}
+
+/**
+ * An entry's data in its usual form; undefined for any other, and for what does not decode. With
+ * decodeEntry each entry would have an object with a field for each kind of request.
+ * @param reader afterwards about to read the request
+ */
+export function plainEntry(data: Uint8Array, reader: Reader): PlainEntry | undefined {
+  let header: RequestHeader | undefined;
+  let known: KnownRequest | undefined;
+  let start = 0;
+  let end = 0;
+  try {
+    reader.reset(data);
+    while (reader.pos < reader.end) {
+      const tag = reader.tag();
+      if (tag === HEADER_TAG && header === undefined) {
+        const outer = reader.enter();
+        header = RequestHeader.decodeFrom(reader);
+        reader.leave(outer);
+      } else {
+        if (known !== undefined) return undefined;
+        known = BY_TAG.get(tag);
+        if (known === undefined) return undefined;
+        start = reader.content();
+        end = reader.pos;
+      }
+    }
+  } catch (error) {
+    if (error instanceof WireError) return undefined;
+    throw error;
+  }
+  if (header === undefined || known === undefined) return undefined;
+  reader.reset(data, start, end);
+  return { header, known };
+}
 
 /**
  * The request in an entry's data; one of etcd's v2 store as that of v3 with the same effect.

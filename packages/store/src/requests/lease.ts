@@ -7,10 +7,10 @@ import type {
   LeaseRevokeRequest,
   LeaseRevokeResponse,
 } from "@quorate/proto";
+import { headerAt } from "../backend/revision.ts";
 import type { Steps } from "../backend/steps.ts";
 import type { Lessor } from "../lease/lessor.ts";
 import type { Mvcc } from "../mvcc/index.ts";
-import { headerAt } from "../mvcc/revision.ts";
 
 /** @throws EtcdError LeaseNotFound (id 0), LeaseTTLTooLarge, LeaseExist */
 export function applyLeaseGrant(

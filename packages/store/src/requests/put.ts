@@ -1,8 +1,8 @@
 /** Put: a new value for a key. */
 import { errorOf, KeyValue, type PutRequest, type PutResponse, toLatin1 } from "@quorate/proto";
 import { assert } from "../backend/invariants.ts";
+import { headerAt } from "../backend/revision.ts";
 import type { LeaseBook, Mvcc, WriteTxn } from "../mvcc/index.ts";
-import { headerAt } from "../mvcc/revision.ts";
 
 /**
  * Puts in a transaction of its own. @param answered false if no caller waits for the response:

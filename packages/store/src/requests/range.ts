@@ -24,6 +24,7 @@ import {
   type RangeResponse,
   RangeRequest_SortTarget as Target,
 } from "@quorate/proto";
+import { headerAt } from "../backend/revision.ts";
 import { runSteps, STEP_KEYS, type Steps } from "../backend/steps.ts";
 import {
   isLatest,
@@ -34,7 +35,6 @@ import {
   type ReadView,
   type VisitKey,
 } from "../mvcc/index.ts";
-import { headerAt } from "../mvcc/revision.ts";
 import { LastRows, type RowBuffer, SortedRows } from "./rows.ts";
 
 /** Reads the applied state, without a pause. @throws EtcdError FutureRev, Compacted */

@@ -24,6 +24,7 @@ import {
   type TxnResponse,
   toLatin1,
 } from "@quorate/proto";
+import { headerAt } from "../backend/revision.ts";
 import { runSteps, type Steps } from "../backend/steps.ts";
 import {
   inRange,
@@ -34,7 +35,6 @@ import {
   type ReadView,
   type WriteTxn,
 } from "../mvcc/index.ts";
-import { headerAt } from "../mvcc/revision.ts";
 import { isReadOnlyTxn, isShortTxn } from "./check.ts";
 import { compareAll, compareAllNow } from "./compare.ts";
 import { deleteKey, deleteRange } from "./delete-range.ts";
@@ -76,17 +76,18 @@ export function applyShortTxn(
 ): TxnResponse {
   const succeeded = compareAllNow(mvcc.view, request.compare);
   const ops = succeeded ? request.success : request.failure;
-  const effects: Effects = [];
+  // What one operation changes concerns no other.
+  const effects: Effects | undefined = ops.length > 1 ? [] : undefined;
   for (const op of ops) checkOp(mvcc.view, leases, op, effects);
   if (ops.length > 1) mvcc.counts.txns++;
-  const responses: ResponseOp[] = [];
   if (isReadOnlyTxn(request)) {
+    const responses: ResponseOp[] = [];
     for (const { request: op } of ops)
       if (op?.case === "requestRange") responses.push(rangeOpNow(mvcc.view, op.value, answered));
     return { header: headerAt(mvcc.currentRevision), succeeded, responses };
   }
   const txn = mvcc.begin(leases);
-  for (const op of ops) responses.push(runShortOp(txn, op, answered));
+  const responses = ops.map((op) => runShortOp(txn, op, answered));
   return { header: headerAt(txn.commit()), succeeded, responses };
 }
 
@@ -139,12 +140,15 @@ function* check(view: ReadView, leases: LeaseBook, plan: Plan, effects: Effects)
   }
 }
 
-/** Checks an operation other than a transaction, and adds its changes to `effects`. */
+/**
+ * Checks an operation other than a transaction, and adds its changes to `effects`, which are
+ * undefined where no other operation precedes or follows.
+ */
 function checkOp(
   view: ReadView,
   leases: LeaseBook,
   { request: op }: RequestOp,
-  effects: Effects,
+  effects: Effects | undefined,
 ): void {
   switch (op?.case) {
     case "requestRange":
@@ -152,14 +156,15 @@ function checkOp(
       break;
     case "requestPut": {
       checkLease(leases, op.value);
+      const isOfExisting = op.value.ignoreValue || op.value.ignoreLease;
+      if (effects === undefined && !isOfExisting) break;
       const key = toLatin1(op.value.key);
-      if ((op.value.ignoreValue || op.value.ignoreLease) && !willExist(view, key, effects))
-        throw errorOf("KeyNotFound");
-      effects.push({ keys: { single: true, key }, puts: true });
+      if (isOfExisting && !willExist(view, key, effects)) throw errorOf("KeyNotFound");
+      effects?.push({ keys: { single: true, key }, puts: true });
       break;
     }
     case "requestDeleteRange":
-      effects.push({ keys: keyRange(op.value.key, op.value.rangeEnd), puts: false });
+      effects?.push({ keys: keyRange(op.value.key, op.value.rangeEnd), puts: false });
       break;
   }
 }
@@ -174,8 +179,8 @@ export function checkRevision(view: ReadView, revision: number): void {
   if (revision < view.compactRevision) throw errorOf("Compacted");
 }
 
-function willExist(view: ReadView, key: string, effects: Effects): boolean {
-  const last = effects.findLast(({ keys }) => inRange(keys, key));
+function willExist(view: ReadView, key: string, effects: Effects | undefined): boolean {
+  const last = effects?.findLast(({ keys }) => inRange(keys, key));
   return last === undefined ? view.get(key) !== undefined : last.puts;
 }
 

@@ -11,6 +11,7 @@ import {
   errorOf,
   type PutRequest,
   type RangeRequest,
+  type RequestOp,
   type TxnRequest,
   toLatin1,
 } from "@quorate/proto";
@@ -49,15 +50,16 @@ function copiedByPut(view: ReadView, { key, ignoreValue }: PutRequest): number {
 
 /** The larger of its two lists, because the comparisons decide only when it is applied. */
 function copiedByTxn(view: ReadView, { success, failure }: TxnRequest): number {
-  const sums = [success, failure].map((ops) => {
-    let bytes = 0;
-    for (const { request: op } of ops) {
-      if (op?.case === "requestPut") bytes += copiedByPut(view, op.value);
-      else if (op?.case === "requestTxn") bytes += copiedByTxn(view, op.value);
-    }
-    return bytes;
-  });
-  return Math.max(...sums);
+  return Math.max(copiedByList(view, success), copiedByList(view, failure));
+}
+
+function copiedByList(view: ReadView, ops: readonly RequestOp[]): number {
+  let bytes = 0;
+  for (const { request: op } of ops) {
+    if (op?.case === "requestPut") bytes += copiedByPut(view, op.value);
+    else if (op?.case === "requestTxn") bytes += copiedByTxn(view, op.value);
+  }
+  return bytes;
 }
 
 /**

@@ -2,6 +2,7 @@
 import type { Clock, HttpHandler, LogFields, Logger } from "@quorate/host";
 import { SeededRandom } from "@quorate/host";
 import { nodeClock, type TlsOptions } from "@quorate/host/node";
+import { idToHex } from "@quorate/proto";
 import type {
   AskMembers,
   OutgoingSnapshot,
@@ -22,6 +23,7 @@ import {
 } from "@quorate/transport/testing";
 import { freePorts } from "../../../../test/support/ports.ts";
 import { silentObserver } from "../../node/options.ts";
+import { ETCD_STREAMS } from "../../src/etcd-frames.ts";
 
 /** A limit for machines that have much else to do; nothing takes as long. */
 const LIMIT_MS = 120_000;
@@ -124,6 +126,7 @@ class TestTransport extends Http2Transport {
 export class RealNetwork implements NetworkUnderTest {
   readonly #tls: TlsOptions | undefined;
   readonly #members: {
+    readonly logger: RecordingLogger;
     readonly transport: Http2Transport;
     readonly listener: MutableListener;
     readonly reported: ReportedMember;
@@ -192,7 +195,12 @@ export class RealNetwork implements NetworkUnderTest {
         takesEtcd: settings.takesEtcd,
       },
     );
-    this.#members.push({ transport, listener: mutable, reported: { id, peerUrls: localUrls } });
+    this.#members.push({
+      logger,
+      transport,
+      listener: mutable,
+      reported: { id, peerUrls: localUrls },
+    });
     const bound = await transport.listen();
     localUrls.push(...bound.map(urlOf));
     return { id, transport, listener, urls: localUrls, logger };
@@ -203,6 +211,18 @@ export class RealNetwork implements NetworkUnderTest {
     if (found === undefined) throw new Error("not a member of this network");
     found.listener.muted = true;
     await found.transport.close();
+  }
+
+  /** A reader of etcd's protocol says when it has each of the two streams, and when it lost it. */
+  hasWay(from: MemberUnderTest, to: MemberUnderTest): boolean {
+    if (!this.#areEtcd) return true;
+    const { logger } = this.#members.find(({ transport }) => transport === to.transport)!;
+    const count = (level: "info" | "warn", msg: string) =>
+      logger.find(level, msg).filter(({ fields }) => fields["remote-peer-id"] === idToHex(from.id))
+        .length;
+    const opened = count("info", "established TCP streaming connection with remote peer");
+    const lost = count("warn", "lost TCP streaming connection with remote peer");
+    return opened - lost === ETCD_STREAMS.length;
   }
 
   async until(what: string, condition: () => boolean): Promise<void> {

@@ -20,13 +20,16 @@ export class CompileError extends SyntaxError {}
 export type Outcome =
   | { readonly type: "value"; readonly value: unknown; readonly cost: number }
   | { readonly type: "error"; readonly message: string; readonly cost: number }
-  | { readonly type: "exceeded" };
+  | { readonly type: "exceeded"; readonly cost: number };
 
 export interface Program {
   readonly type: Type;
   /** Whether the expression reads this variable. */
   uses(variable: string): boolean;
-  /** @param limit what the evaluation may cost */
+  /**
+   * Throws Interruption for one that is not of the budget.
+   * @param limit what the evaluation may cost
+   */
   evaluate(variables: Variables, limit: number): Outcome;
   /** The most that an evaluation may cost. @param root the type of variables, with their sizes */
   maxCost(root: Type | undefined): number;
@@ -89,10 +92,11 @@ function outcomeOf(run: () => unknown, limit: number): Outcome {
   budget.start(limit);
   try {
     const value = run();
-    if (budget.isExceeded) return { type: "exceeded" };
+    if (budget.isExceeded) return { type: "exceeded", cost: budget.used };
     return { type: "value", value, cost: budget.used };
   } catch (error) {
-    if (budget.isExceeded || error instanceof BudgetError) return { type: "exceeded" };
+    if (budget.isExceeded || error instanceof BudgetError)
+      return { type: "exceeded", cost: budget.used };
     if (!(error instanceof EvaluationError)) throw error;
     return { type: "error", message: error.message, cost: budget.used };
   } finally {

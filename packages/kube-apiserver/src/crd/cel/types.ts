@@ -42,16 +42,49 @@ export function convertDynamic(value: Json): unknown {
   if (typeof value === "number") return Number.isInteger(value) ? BigInt(value) : value;
   if (Array.isArray(value)) return once(value, () => value.map(convertDynamic));
   if (!isObject(value)) return value;
-  return once(
-    value,
-    () =>
-      new Map(
-        Object.entries(value).map(([key, field]) => [
-          key,
-          convertDynamic(defined(field, "the field")),
-        ]),
-      ),
-  );
+  return once(value, () => new JsonMap(value));
+}
+
+/** A JSON object of unknown type. Its values are converted when they are read: it may be large. */
+class JsonMap extends Map<string, unknown> {
+  readonly #raw: JsonObject;
+
+  constructor(raw: JsonObject) {
+    super();
+    this.#raw = raw;
+  }
+
+  override get size(): number {
+    return Object.keys(this.#raw).length;
+  }
+
+  override has(key: unknown): boolean {
+    return typeof key === "string" && Object.hasOwn(this.#raw, key);
+  }
+
+  override get(key: unknown): unknown {
+    return this.has(key) ? this.#converted(key as string) : undefined;
+  }
+
+  #converted(key: string): unknown {
+    return convertDynamic(defined(this.#raw[key], "the field"));
+  }
+
+  override *entries(): MapIterator<[string, unknown]> {
+    for (const key of Object.keys(this.#raw)) yield [key, this.#converted(key)];
+  }
+
+  override [Symbol.iterator](): MapIterator<[string, unknown]> {
+    return this.entries();
+  }
+
+  override *keys(): MapIterator<string> {
+    yield* Object.keys(this.#raw);
+  }
+
+  override *values(): MapIterator<unknown> {
+    for (const [, value] of this.entries()) yield value;
+  }
 }
 
 /** Values that are converted once, however many expressions read them. */

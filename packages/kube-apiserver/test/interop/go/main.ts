@@ -11,6 +11,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startApiServer } from "@quorate/kube-apiserver/node";
 import { readArguments } from "../../../../../scripts/dev/command-line.ts";
+import { envtestAssets } from "../../../../../test/support/envtest.ts";
 
 /** Runs a program to its end; the server in this process goes on. */
 function run(command: string, args: readonly string[], cwd: string, env = {}): Promise<number> {
@@ -38,7 +39,7 @@ try {
   await using api = await startApiServer({ dataDir: join(directory, "data") });
   const args = ["-kubeconfig", api.kubeconfigPath, "-objects", values.objects];
   process.exitCode = await run(program, [...args, "-checks", values.checks], directory, {
-    KUBEBUILDER_ASSETS: join(import.meta.dirname, "../envtest"),
+    KUBEBUILDER_ASSETS: envtestAssets(),
   });
 } finally {
   rmSync(directory, { recursive: true });

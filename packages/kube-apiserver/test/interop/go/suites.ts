@@ -13,6 +13,7 @@ import { join } from "node:path";
 import { startApiServer } from "@quorate/kube-apiserver/node";
 import { loadAll } from "js-yaml";
 import { readArguments } from "../../../../../scripts/dev/command-line.ts";
+import { envtestAssets } from "../../../../../test/support/envtest.ts";
 
 interface Suite {
   readonly name: string;
@@ -88,7 +89,7 @@ const { values } = readArguments(
     only: { type: "string", default: "", requiresArg: true, describe: "one suite by its name" },
     assets: {
       type: "string",
-      default: join(import.meta.dirname, "../envtest"),
+      default: envtestAssets(),
       requiresArg: true,
       describe: "directory with etcd and kube-apiserver",
     },

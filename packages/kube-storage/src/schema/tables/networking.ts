@@ -4,6 +4,10 @@ HTTPIngressPath
   path?=1:string pathType!=3:*string~PathType backend!=2:IngressBackend
 HTTPIngressRuleValue
   paths!=1:[HTTPIngressPath](list=atomic)
+IPAddress and List
+  ...=0:meta.TypeMeta metadata?=1:meta.ObjectMeta spec?!=2:IPAddressSpec
+IPAddressSpec
+  parentRef?!=1:*ParentReference
 IPBlock
   cidr!=1:string except?=2:[string](list=atomic)
 Ingress and List
@@ -48,6 +52,15 @@ NetworkPolicyPort
 NetworkPolicySpec
   podSelector=1:meta.LabelSelector ingress?=2:[NetworkPolicyIngressRule](list=atomic)
   egress?=3:[NetworkPolicyEgressRule](list=atomic) policyTypes?=4:[string~PolicyType](list=atomic)
+ParentReference
+  group?=1:string resource?!=2:string namespace?=3:string name?!=4:string
 ServiceBackendPort (mapType=atomic)
   name?=1:string number?=2:int32
+ServiceCIDR and List
+  ...=0:meta.TypeMeta metadata?=1:meta.ObjectMeta spec?=2:ServiceCIDRSpec
+  status?=3:ServiceCIDRStatus
+ServiceCIDRSpec
+  cidrs?=1:[string](list=atomic)
+ServiceCIDRStatus
+  conditions?=1:[meta.Condition](patch=merge:type,list=map:type)
 `;

@@ -11,10 +11,10 @@ export const STORE_BUGS: Readonly<Record<string, CatalogueBug>> = {
   },
   "hash-drift": {
     at: "store/src/mvcc/write-txn.ts#WriteTxn.#delete",
-    find: "this.state.backend.put(Bucket.key, $revision, $record);",
+    find: "$backend.putRecord(main, $sub, true, $record);",
     put: `
       this.state.forgotten = (this.state.forgotten ?? 0) + 1;
-      if (this.state.forgotten % 20 !== 0) this.state.backend.put(Bucket.key, $revision, $record);`,
+      if (this.state.forgotten % 20 !== 0) $backend.putRecord(main, $sub, true, $record);`,
     seed: 16,
   },
   "index-before-its-entry": {
@@ -140,9 +140,9 @@ export const STORE_BUGS: Readonly<Record<string, CatalogueBug>> = {
   },
   "alarm-stops-deletions": {
     at: "store/src/apply.ts#admitted",
-    find: "const $request = $type.decode($bytes);",
+    find: "const $request = $type.decodeFrom(requestReader);",
     put: `
-      const $request = $type.decode($bytes);
+      const $request = $type.decodeFrom(requestReader);
       if (alarms.noSpace && $type.typeName === "etcdserverpb.DeleteRangeRequest")
         throw errorOf("NoSpace");`,
     sim: { ...TIGHT_QUOTA, deletes: 6 },
@@ -214,6 +214,13 @@ export const STORE_BUGS: Readonly<Record<string, CatalogueBug>> = {
     find: `$identity.authRevision < $state.revision ? "AuthOldRevision" : undefined`,
     put: "undefined",
     tests: ["packages/store/test/authorize.test.ts"],
+    sim: "no",
+  },
+  "records of an entry of many turns are read from another's block": {
+    at: "store/src/backend/revision-records.ts#RevisionRecords.addAll",
+    find: "firstBlock + $other.#blockOf[i]",
+    put: "$other.#blockOf[i]",
+    tests: ["packages/store/test/revision-records.test.ts"],
     sim: "no",
   },
 };

@@ -3,6 +3,7 @@ import type { Patterns } from "../../validation/patterns.ts";
 import type { Environment } from "../lang/environment.ts";
 import { registerStandard } from "../lang/standard.ts";
 import { EvaluationError, mapKey } from "../lang/values.ts";
+import { registerAuthorization } from "./authorization.ts";
 import { registerFormats } from "./formats.ts";
 import { registerLists } from "./lists.ts";
 import { registerNetworks } from "./networks.ts";
@@ -22,6 +23,7 @@ export function registerFunctions(environment: Environment, patterns: Patterns):
   registerNetworks(environment);
   registerSemver(environment);
   registerFormats(environment);
+  registerAuthorization(environment);
   registerMapInserts(environment);
 }
 

@@ -62,7 +62,12 @@ export interface MapLiteral extends Node {
 export interface Message extends Node {
   readonly kind: "message";
   readonly type: string;
-  readonly fields: readonly { readonly name: string; readonly at: number; readonly value: Expr }[];
+  readonly fields: readonly {
+    readonly name: string;
+    readonly at: number;
+    readonly value: Expr;
+    readonly isOptional: boolean;
+  }[];
 }
 
 /** A loop over a list or map. */

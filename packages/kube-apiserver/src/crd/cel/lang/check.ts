@@ -1,7 +1,7 @@
 /** The type checker (cel-go: checker/checker.go). Texts and places of errors are cel-go's. */
 import { defined } from "@quorate/proto";
 import { KEYWORDS } from "../base/names.ts";
-import { type CallExpr, type Expr, type Fold, qualifiedName } from "./ast.ts";
+import { type CallExpr, type Expr, type Fold, type Message, qualifiedName } from "./ast.ts";
 import { type Environment, type Overload, paramsIn } from "./environment.ts";
 import {
   BOOL,
@@ -114,8 +114,7 @@ class Checker {
       case "map":
         return this.#map(expr, scope);
       case "message":
-        for (const { value } of expr.fields) this.#check(value, scope);
-        return this.#fault(expr.at, `undeclared reference to '${expr.type}' (in container '')`);
+        return this.#message(expr, scope);
       case "fold":
         return this.#fold(expr, scope);
     }
@@ -244,6 +243,23 @@ class Checker {
   #joined(before: Type | undefined, type: Type): Type {
     if (before === undefined) return type;
     return this.#known.isAssignable(before, type) ? this.#known.mostGeneral(before, type) : DYN;
+  }
+
+  #message({ type: name, at, fields }: Message, scope: Scope): Type {
+    const message = this.#environment.messageNamed(name);
+    if (message === undefined)
+      return this.#fault(at, `undeclared reference to '${name}' (in container '')`);
+    for (const field of fields) {
+      const type = this.#element(field.value, field.isOptional, scope);
+      const wanted = message.field(field.name);
+      if (wanted === undefined) this.#fault(field.at, `undefined field '${field.name}'`);
+      else if (!this.#known.isAssignable(wanted, type)) {
+        const found = shownType(this.#known.apply(type, "dyn"));
+        const text = `is '${shownType(wanted)}' but provided type is '${found}'`;
+        this.#fault(field.at, `expected type of field '${field.name}' ${text}`);
+      }
+    }
+    return message.type;
   }
 
   #fold(fold: Fold, scope: Scope): Type {

@@ -21,11 +21,21 @@ export interface Overload {
   readonly call: (...args: never[]) => unknown;
 }
 
+/** A type whose values expressions write: "Object.spec{replicas: 1}". */
+export interface MessageKind {
+  readonly type: Type;
+  /** The type of a field; undefined where there is none. */
+  field(name: string): Type | undefined;
+  /** @param fields that the expression gives; throws EvaluationError for wrong ones */
+  make(fields: ReadonlyMap<string, unknown>): unknown;
+}
+
 export class Environment {
   readonly #parent: Environment | undefined;
   readonly #types = new Map<string, Type>();
   readonly #variables = new Map<string, Type>();
   readonly #functions = new Map<string, Overload[]>();
+  #messages: ((name: string) => MessageKind | undefined) | undefined;
 
   constructor(parent?: Environment) {
     this.#parent = parent;
@@ -54,6 +64,16 @@ export class Environment {
 
   variableNamed(name: string): Type | undefined {
     return this.#variables.get(name) ?? this.#parent?.variableNamed(name);
+  }
+
+  /** Adds types of messages. @param resolve by their names */
+  messages(resolve: (name: string) => MessageKind | undefined): this {
+    this.#messages = resolve;
+    return this;
+  }
+
+  messageNamed(name: string): MessageKind | undefined {
+    return this.#messages?.(name) ?? this.#parent?.messageNamed(name);
   }
 
   functionNamed(name: string): readonly Overload[] | undefined {

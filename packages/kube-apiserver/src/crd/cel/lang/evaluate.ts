@@ -3,12 +3,12 @@
  * cel-go's interpreter counts them under Kubernetes' options (interpreter/runtimecost.go with
  * OptOptimize, PresenceTestHasCost false):
  *
- *     a name 1, a selection or index 1, a list 10, a map 30; calls by their function
+ *     a name 1, a selection or index 1, a list 10, a map 30, a message 40; calls by their function
  *     has() nothing beside its operand; lists, sets and conversions of constants nothing
  */
 import { defined } from "@quorate/proto";
-import { BudgetError, budget } from "../base/budget.ts";
-import type { CallExpr, Expr, Fold, Select } from "./ast.ts";
+import { budget, Interruption } from "../base/budget.ts";
+import type { CallExpr, Expr, Fold, Message, Select } from "./ast.ts";
 import { ACCU } from "./ast.ts";
 import { type Checked, fieldName } from "./check.ts";
 import type { Environment, Overload } from "./environment.ts";
@@ -97,7 +97,7 @@ class Planner {
       case "map":
         return this.#map(expr);
       case "message":
-        return fail(`unknown type: ${expr.type}`);
+        return this.#message(expr);
       case "fold":
         return expr.isBinding ? this.#binding(expr) : this.#fold(expr);
     }
@@ -365,6 +365,27 @@ class Planner {
     };
   }
 
+  #message({ type, fields }: Message): Step {
+    const made = this.#environment.messageNamed(type);
+    if (made === undefined) return fail(`unknown type: ${type}`);
+    const steps = fields.map(({ name, value, isOptional }) => ({
+      name,
+      value: this.plan(value),
+      isOptional,
+    }));
+    return (frame) => {
+      const values = new Map<string, unknown>();
+      for (const { name, value, isOptional } of steps) {
+        const field = value(frame);
+        if (!isOptional) values.set(name, field);
+        else if (!(field instanceof Optional)) throw noSuchOverload();
+        else if (field.isPresent) values.set(name, field.value);
+      }
+      budget.charge(40);
+      return made.make(values);
+    };
+  }
+
   #binding({ accu, init, result }: Fold): Step {
     const value = this.plan(init);
     const then = this.plan(result);
@@ -433,7 +454,7 @@ function ownCopy(value: unknown): unknown {
 
 /** An error that "||" and "&&" may hide; a budget that is used up is none. */
 function absorbed(error: unknown): unknown {
-  if (error instanceof BudgetError) throw error;
+  if (error instanceof Interruption) throw error;
   return error;
 }
 

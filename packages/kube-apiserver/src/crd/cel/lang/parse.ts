@@ -275,12 +275,13 @@ class Parser {
   }
 
   #field(): Message["fields"][number] {
+    const isOptional = this.#take("?") !== undefined;
     const { kind, text, at } = this.#token;
     if (kind !== "name")
       throw new SyntaxFault(at, `Syntax error: extraneous input '${text}' expecting IDENTIFIER`);
     this.#next++;
-    this.#expect(":");
-    return { name: text, at, value: this.#expression() };
+    const colon = this.#expect(":");
+    return { name: text, at: colon, value: this.#expression(), isOptional };
   }
 
   #list(at: number): Expr {

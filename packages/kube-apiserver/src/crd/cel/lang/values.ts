@@ -7,6 +7,7 @@
  */
 import { trimEndOf } from "@quorate/host";
 import { CodedError } from "@quorate/proto";
+import { budget } from "../base/budget.ts";
 import type { Literal } from "./ast.ts";
 import {
   BOOL,
@@ -231,8 +232,20 @@ export function compare(a: unknown, b: unknown): number {
   return x < y ? -1 : x > y ? 1 : 0;
 }
 
-/** The characters of a text: code points. */
+/** The text that was counted last: a loop asks for the same one again and again. */
+let counted = { text: "", count: 0 };
+
+/** The characters of a text: code points. Throws BudgetError where an evaluation counts too many. */
 export function charCount(text: string): number {
+  if (text.length < 64) return countOf(text);
+  if (text !== counted.text) {
+    budget.walk(text.length);
+    counted = { text, count: countOf(text) };
+  }
+  return counted.count;
+}
+
+function countOf(text: string): number {
   let count = text.length;
   for (let i = 0; i < text.length - 1; i++) {
     const code = text.charCodeAt(i);

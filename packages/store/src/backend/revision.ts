@@ -27,17 +27,28 @@ export interface Revision {
 
 /** The key of a change; main and sub are safe integers of 0 or more (else RangeError). */
 export function encodeRevision(main: number, sub: number, tombstone: boolean): Uint8Array {
-  const bytes = alloc(tombstone ? REVISION_BYTES + 1 : REVISION_BYTES);
-  writeU64BE(bytes, main, 0);
-  bytes[8] = SEPARATOR;
-  if (sub < 0x1_0000_0000) {
-    writeU32BE(bytes, 0, 9);
-    writeU32BE(bytes, sub, 13);
-  } else {
-    writeU64BE(bytes, sub, 9);
-  }
-  if (tombstone) bytes[REVISION_BYTES] = TOMBSTONE;
+  const bytes = alloc(tombstone ? TOMBSTONE_BYTES : REVISION_BYTES);
+  writeRevision(bytes, 0, main, sub, tombstone);
   return bytes;
+}
+
+/** Writes the key of a change into `bytes` at `at`, where there must be space. */
+export function writeRevision(
+  bytes: Uint8Array,
+  at: number,
+  main: number,
+  sub: number,
+  tombstone: boolean,
+): void {
+  writeU64BE(bytes, main, at);
+  bytes[at + 8] = SEPARATOR;
+  if (sub < 0x1_0000_0000) {
+    writeU32BE(bytes, 0, at + 9);
+    writeU32BE(bytes, sub, at + 13);
+  } else {
+    writeU64BE(bytes, sub, at + 9);
+  }
+  if (tombstone) bytes[at + REVISION_BYTES] = TOMBSTONE;
 }
 
 /** The revision in a key; undefined if the bytes are not one. */

@@ -1,0 +1,3 @@
+module quorateenv
+
+go 1.21
