@@ -36,7 +36,7 @@ export interface ParamRef {
   readonly parameterNotFoundAction?: string;
 }
 
-export interface Validation {
+export interface PolicyValidation {
   readonly expression?: string;
   readonly message?: string;
   readonly reason?: string;
@@ -61,7 +61,7 @@ export interface PolicySpec {
   readonly failurePolicy?: string;
   readonly matchConditions?: readonly MatchCondition[];
   readonly variables?: readonly { readonly name?: string; readonly expression?: string }[];
-  readonly validations?: readonly Validation[];
+  readonly validations?: readonly PolicyValidation[];
   readonly auditAnnotations?: readonly AuditAnnotation[];
   readonly mutations?: readonly Mutation[];
   readonly reinvocationPolicy?: string;
