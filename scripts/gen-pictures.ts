@@ -40,6 +40,7 @@ const words: Readonly<Record<string, readonly string[]>> = {
   "kube-storage": ["Kubernetes'", "storage layer"],
   "kube-apiserver": ["an API server", "on it"],
   operator: ["clusters as", "Kubernetes' objects"],
+  shadow: ["a learner beside", "etcd's voters"],
   quorate: ["the program"],
   embed: ["members inside", "a program"],
   testing: ["clusters in tests"],

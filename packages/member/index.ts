@@ -45,6 +45,7 @@ export {
   QUORATE_VERSION,
   SERVER_VERSION,
 } from "./src/config/version.ts";
+export { askHashes } from "./src/corruption/index.ts";
 export type { MemberDeps, MemberTransport, TransportRequest } from "./src/deps.ts";
 export { AuthChanges } from "./src/identity/auth-changes.ts";
 export type { Access, Authority } from "./src/identity/authority.ts";

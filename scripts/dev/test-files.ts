@@ -1,7 +1,7 @@
 /**
  * The test files of a build. Files that take long carry the tag slow, with an at sign before it, in
- * the comment at their head: a build runs a third of them, by its commit, so that three builds in
- * a row are likely to run nearly all and each one stays short.
+ * the comment at their head: a build runs a quarter of them, by its commit, so that a few builds
+ * in a row run nearly all and each one stays short.
  */
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,7 +9,7 @@ import { freshSeed } from "../../test/support/fresh-seed.ts";
 
 const PATTERNS = ["packages/*/test/**/*.test.ts", "test/**/*.test.ts"];
 /** A build runs one of so many parts of the slow files. */
-export const TURNS = 3;
+export const TURNS = 4;
 
 export interface TestFiles {
   readonly files: readonly string[];

@@ -20,10 +20,10 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import { promisify } from "node:util";
 import { startMember } from "@quorate/embed/node";
-import { transform } from "esbuild";
 import { apiReport } from "../../scripts/release/api-report.ts";
 import { linksOf } from "../../scripts/release/documents.ts";
 import { type Library, libraries, libraryFiles } from "../../scripts/release/library.ts";
+import { forOldRuntime, MIGRATION, namedPrograms, programsOf } from "./programs.ts";
 
 const root = join(import.meta.dirname, "../..");
 const project = mkdtempSync(join(tmpdir(), "quorate-nodejs-"));
@@ -62,16 +62,6 @@ await install(creator);
 if (kubeTesting !== undefined) await install(kubeTesting);
 /** With programs on their pages that need nothing else. */
 const WITH_PROGRAMS = [whole, testing, ...(kubeTesting === undefined ? [] : [kubeTesting])];
-
-/** A page whose programs use the client's package besides its own page. */
-const MIGRATION = "docs/guide/migration-from-etcd3.md";
-
-/** The programs of a page, each with what it prints. */
-function programsOf({ page: path }: Pick<Library, "page">): { program: string; output: string }[] {
-  const page = readFileSync(join(root, path), "utf8");
-  const blocks = /```js run\n([\s\S]*?)```\n\n```text output\n([\s\S]*?)```/g;
-  return [...page.matchAll(blocks)].map(([, program = "", output = ""]) => ({ program, output }));
-}
 
 for (const { name } of libraries) {
   test(`every link of the pages of ${name} leads to a file of the package`, () => {
@@ -122,14 +112,11 @@ async function nodes(): Promise<ReadonlyMap<string, string>> {
 }
 
 /** A program as a Node of this version takes it. */
-async function forNode(program: string, version: string): Promise<string> {
-  if (Number(/^v(\d+)/.exec(version)?.[1]) >= 24) return program;
-  return (await transform(program, { format: "esm", target: "node20" })).code;
+function forNode(program: string, version: string): Promise<string> | string {
+  return Number(/^v(\d+)/.exec(version)?.[1]) >= 24 ? program : forOldRuntime(program);
 }
 
-const clientPrograms = [clientAlone.page, MIGRATION].flatMap((page) =>
-  programsOf({ page }).map((one, index) => ({ ...one, name: `program ${index + 1} of ${page}` })),
-);
+const clientPrograms = namedPrograms([clientAlone.page, MIGRATION]);
 for (const [version, path] of await nodes()) {
   for (const { name, program, output } of clientPrograms) {
     test(`${name} prints what the page shows on Node ${version}`, async () => {

@@ -37,6 +37,7 @@ const executed = new Set([
   "docs/operate/operations.md",
   "docs/operate/operator.md",
   "docs/guide/patroni.md",
+  "docs/guide/shadow.md",
   "docs/operate/proxy.md",
   "docs/guide/users-and-roles.md",
   "docs/guide/v2.md",

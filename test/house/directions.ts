@@ -36,10 +36,12 @@ const allowed: Readonly<Record<string, string>> = {
   proxy: "proto host metrics cli rpc client member server ctl",
   "kube-storage": "proto host metrics",
   "kube-apiserver": "proto host metrics cli rpc client member server embed kube-storage",
+  // A member beside etcd's, and quoratectl's ways to the cluster.
+  shadow: "proto host metrics cli store transport(t) client member server ctl",
   operator: "proto host metrics cli client backup kube-storage",
   // Copies examples; it is an npm package of its own.
   create: "",
-  quorate: "host cli server proxy operator kube-apiserver",
+  quorate: "host cli server proxy operator shadow kube-apiserver",
 };
 
 /** What `allowed` says, by package. */

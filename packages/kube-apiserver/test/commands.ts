@@ -67,6 +67,10 @@ export const commands: PackageCommands = {
       file: "packages/kube-apiserver/test/operator/soak.ts",
       isBundled: true,
     },
+    shadow: {
+      about: "a shadow beside members of etcd under kube-apiserver's and random load",
+      file: "packages/kube-apiserver/test/interop/shadow-soak.ts",
+    },
   },
   robustness: {
     apiserver: {

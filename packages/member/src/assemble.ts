@@ -477,6 +477,8 @@ export function assemble(inputs: MemberInputs): MemberParts {
       space,
       publication,
       corruption,
+      store,
+      observer: deps.observer,
       warningMs: config.warningApplyDurationMs,
     }),
   });

@@ -1,5 +1,6 @@
 /** What the owner of a member is told. */
-import type { Alarms } from "@quorate/store";
+import type { raftpb } from "@quorate/proto";
+import type { Alarms, AppliedEntry, Store } from "@quorate/store";
 
 /** Is told of changes, within the turn that brings them; must not throw. */
 export interface MemberObserver {
@@ -7,4 +8,6 @@ export interface MemberObserver {
   leaderChanged(leader: bigint): void;
   /** Alarms were raised or ended, or those of another store count from now on. */
   alarmsChanged(alarms: Alarms): void;
+  /** A request of the log was applied, or refused, by the store. */
+  entryApplied?(entry: raftpb.Entry, applied: AppliedEntry, store: Store): void;
 }

@@ -12,6 +12,7 @@ type Command = (args: string[]) => Promise<void>;
 const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   gateway: async () => (await import("./run-command.ts")).runProxyCommand,
   "grpc-proxy": async () => (await import("./run-command.ts")).runProxyCommand,
+  shadow: async () => (await import("@quorate/shadow/node")).runShadowCommand,
   envtest: async () => (await import("./run-command.ts")).runProxyCommand,
   operator: async () => (await import("@quorate/operator/node")).runOperatorCommand,
   apiserver: async () => (await import("@quorate/kube-apiserver/node")).runApiServerCommand,

@@ -80,6 +80,7 @@ interface HttpSide {
 type HttpParts = Omit<HttpKvParts, "access" | "hashKey"> & {
   readonly services: ServiceTable;
   readonly observer: RpcObserver;
+  readonly metricsPages: ReadonlyMap<string, HttpHandler> | undefined;
 };
 
 /** The handlers of both kinds of port. */
@@ -90,11 +91,13 @@ export async function httpSide(
   parts: HttpParts,
   page: Console | undefined,
 ): Promise<HttpSide> {
-  const plain = plainEndpoints(member, versionOf(member), root.child("etcdhttp"));
+  const logger = root.child("etcdhttp");
+  const plain = plainEndpoints(member, versionOf(member), logger);
+  const further = plainRoutes(parts.metricsPages ?? new Map(), logger);
   const data = await dataEndpoints(config, member, parts, page);
   return {
     client: exchangeRouter(new Map([...plain, ...data])),
-    metrics: exchangeRouter(plain),
+    metrics: exchangeRouter(new Map([...plain, ...further])),
   };
 }
 

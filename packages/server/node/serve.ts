@@ -65,6 +65,8 @@ export interface ServeDeps extends ProcessDeps {
   readonly adapt?: (deps: MemberDeps) => MemberDeps;
   /** Goes around the services, for whichever way calls come. */
   readonly around?: (services: ServiceTable) => ServiceTable;
+  /** Further pages of the ports for metrics, by path. */
+  readonly metricsPages?: (member: Member) => ReadonlyMap<string, HttpHandler>;
   /** What the process's log has dropped and holds, where it counts that. */
   readonly logCounts?: () => LogCounts;
   /**
@@ -193,7 +195,8 @@ async function open(
   const services = around(traced(standard.services));
   const pages = traced(audited(pageTable));
   const observer = callObserver(config, deps, member);
-  const http = await httpSide(config, deps, member, { services, pages, observer }, page);
+  const parts = { services, pages, observer, metricsPages: deps.metricsPages?.(member) };
+  const http = await httpSide(config, deps, member, parts, page);
   const served = { services, http: http.client, observer };
   const client = await clientPort(config, deps, resources, served, member.metrics.registry);
   servers.push(client);

@@ -544,8 +544,10 @@ function watchRaft(
     watchPatience(name, raft, electionTicks, fail);
   }
   safety.promotions.watch(name, raft, fail);
-  // Where the log may hold little, that bound goes first.
-  if (!options.smallBounds) safety.keptLog.watch(name, raft, options.drift, fail);
+  // Where the log may hold little, that bound goes first; and entries of etcd's v2 store, which its
+  // newer releases do not start on, go at once, whoever wants what is before them.
+  if (!options.smallBounds && options.etcdMembers === 0)
+    safety.keptLog.watch(name, raft, options.drift, fail);
   look(() => safety.acknowledged.started(name, raft));
   process.onEnd(() => {
     raftCheck.forget(name);

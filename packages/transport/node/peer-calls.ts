@@ -30,7 +30,7 @@ export class PeerCalls {
   }
 
   /**
-   * Posts `body`, or gets without one; resolves with the whole answer, whatever its status, and the
+   * Posts `body`, or gets without one or where that is given; resolves with the whole answer, whatever its status, and the
    * cluster that the header X-Etcd-Cluster-ID names. Rejects with DialError, or Node's error,
    * within `timeoutMs`.
    */
@@ -39,6 +39,7 @@ export class PeerCalls {
     path: string,
     body: Uint8Array | undefined,
     timeoutMs: number,
+    given?: "GET",
   ): Promise<PeerAnswer> => {
     const headers =
       body === undefined
@@ -46,7 +47,7 @@ export class PeerCalls {
         : { "content-type": "application/protobuf", "content-length": body.length };
     // It takes whole milliseconds only.
     const signal = AbortSignal.timeout(Math.ceil(timeoutMs));
-    const method = body === undefined ? "GET" : "POST";
+    const method = given ?? (body === undefined ? "GET" : "POST");
     return new Promise((resolve, reject) => {
       const asker = {
         tls: this.#tls?.current,

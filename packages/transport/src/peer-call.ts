@@ -12,10 +12,13 @@ export interface PeerAnswer {
 /**
  * Posts `body` to `path` at a peer URL such as "https://10.0.0.1:2380"; without a body, gets
  * `path`. Rejects where no answer comes within the time.
+ * @param method where the body goes with another one: members of etcd take a question for a hash as
+ *   GET alone
  */
 export type PeerCall = (
   url: string,
   path: string,
   body: Uint8Array | undefined,
   timeoutMs: number,
+  method?: "GET",
 ) => Promise<PeerAnswer>;

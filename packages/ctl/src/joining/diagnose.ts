@@ -154,7 +154,9 @@ function checkJoinVersions(view: ClusterView): Finding[] {
     const common = { severity: "error", check: "version", member: label, run: [] } as const;
     const right = `etcd ${OLDEST} to ${apiVersion}`;
     if (release(version) < release(OLDEST)) {
-      const next = `upgrade etcd first, one minor release after the other, to ${REPAIRED} or later: its log before ${OLDEST} is another one`;
+      const next =
+        `upgrade etcd first, one minor release after the other, to ${REPAIRED} or later: ` +
+        `its log before ${OLDEST} is another one`;
       return [{ ...common, seen: `version ${version}`, right, next }];
     }
     if (release(version) <= release(apiVersion)) return [];

@@ -5,7 +5,7 @@
 import { rmSync } from "node:fs";
 import type { Invocation } from "@quorate/cli";
 import { nodeDisk } from "@quorate/host/node";
-import { decodeMembers, etcdFileCluster } from "@quorate/store";
+import { decodeMembers, etcdFileCluster, type Member } from "@quorate/store";
 import { saveSnapshot } from "../commands/snapshot.ts";
 import { type Access, clientOf } from "../connect/globals.ts";
 import { commandMaker } from "../doctor/commands.ts";
@@ -72,6 +72,32 @@ export async function checkJoin(
   }
 }
 
+/**
+ * The client URLs of the members that the peer ports among some URLs list; a URL that is no peer
+ * port's stays as it is.
+ */
+export async function membersEndpoints(
+  urls: readonly string[],
+  peerTls: ClientTls | undefined,
+): Promise<readonly string[]> {
+  const found = await Promise.all(
+    urls.map(async (url) => {
+      const members = await peerMembers(url, peerTls).catch(() => []);
+      const endpoints = members.flatMap(({ clientUrls }) => clientUrls);
+      return endpoints.length === 0 ? [url] : endpoints;
+    }),
+  );
+  return [...new Set(found.flat())];
+}
+
+async function peerMembers(url: string, tls: ClientTls | undefined): Promise<readonly Member[]> {
+  const target = targetOf(url, undefined);
+  if (target === undefined) throw new Error("no URL");
+  const { status, body } = await httpGet(target, "/members", tls, TIMEOUT_MS);
+  if (status !== 200) throw new Error(`status ${status}`);
+  return decodeMembers(Buffer.from(body));
+}
+
 /** GET /members of a peer port (etcd: etcdhttp.NewPeerHandler). */
 async function peerListOf(
   { label, member }: MemberView,
@@ -80,11 +106,7 @@ async function peerListOf(
   let reason = "it has no peer URL";
   for (const url of member?.name === "" ? [] : (member?.peerURLs ?? [])) {
     try {
-      const target = targetOf(url, undefined);
-      if (target === undefined) continue;
-      const { status, body } = await httpGet(target, "/members", tls, TIMEOUT_MS);
-      if (status !== 200) throw new Error(`status ${status}`);
-      return { label, members: decodeMembers(Buffer.from(body)) };
+      return { label, members: await peerMembers(url, tls) };
     } catch (error) {
       reason = `${url}: ${(error as Error).message}`;
     }

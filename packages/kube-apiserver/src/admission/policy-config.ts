@@ -1,5 +1,5 @@
 /**
- * ValidatingAdmissionPolicies, MutatingAdmissionPolicies and their bindings, as they are stored, and
+ * ValidatingAdmissionPolicies, MutatingAdmissionPolicies and their bindings as they are stored, and
  * the list of all that are bound (apiserver: pkg/admission/plugin/policy/generic/policy_source.go).
  */
 import type { KubeObject, LabelSelectorObject } from "@quorate/kube-storage";
@@ -36,7 +36,7 @@ export interface ParamRef {
   readonly parameterNotFoundAction?: string;
 }
 
-export interface Validation {
+export interface PolicyValidation {
   readonly expression?: string;
   readonly message?: string;
   readonly reason?: string;
@@ -61,7 +61,7 @@ export interface PolicySpec {
   readonly failurePolicy?: string;
   readonly matchConditions?: readonly MatchCondition[];
   readonly variables?: readonly { readonly name?: string; readonly expression?: string }[];
-  readonly validations?: readonly Validation[];
+  readonly validations?: readonly PolicyValidation[];
   readonly auditAnnotations?: readonly AuditAnnotation[];
   readonly mutations?: readonly Mutation[];
   readonly reinvocationPolicy?: string;

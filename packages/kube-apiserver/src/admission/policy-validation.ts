@@ -27,8 +27,8 @@ import {
   type ParamKind,
   type ParamRef,
   type PolicySpec,
+  type PolicyValidation,
   policySpecOf,
-  type Validation,
 } from "./policy-config.ts";
 
 const MAX_AUDIT_ANNOTATIONS = 20;
@@ -190,7 +190,7 @@ function validationsErrors(
 }
 
 function validationErrors(
-  { expression = "", message = "", messageExpression = "", reason }: Validation,
+  { expression = "", message = "", messageExpression = "", reason }: PolicyValidation,
   field: string,
   set: ExpressionSet,
 ): FieldError[] {

@@ -19,6 +19,7 @@ import {
   statusStrategyOf,
   withMetadata,
 } from "@quorate/kube-storage";
+import { autoscalersV1 } from "./autoscalers.ts";
 import {
   claimTable,
   disruptionBudgetTable,
@@ -33,6 +34,7 @@ import {
   volumeTable,
 } from "./cluster-tables.ts";
 import { podGraceSeconds, podTable } from "./pods.ts";
+import { signingRequests, withApproval, withSubresources } from "./signing-requests.ts";
 import { fieldOf } from "./workload-fields.ts";
 import {
   cronJobTable,
@@ -46,6 +48,8 @@ import {
 
 interface PlainKind {
   readonly group: string;
+  /** Default: "v1". */
+  readonly version?: string;
   readonly kind: string;
   readonly plural: string;
   readonly short?: readonly string[];
@@ -82,6 +86,17 @@ function fieldsOf(names: readonly string[]): Partial<ResourceSpec> {
 
 const WORKLOAD = { isInAll: true, hasStatus: true, countsGenerations: true } as const;
 const RETURNS_OBJECT = { returnsDeletedObject: true } as const;
+
+/** What kinds of the short table below have besides. */
+const MORE: Readonly<Record<string, Partial<PlainKind>>> = {
+  APIService: {
+    prefix: "apiregistration.k8s.io/apiservices",
+    more: { categories: ["api-extensions"] },
+  },
+  CertificateSigningRequest: { more: fieldsOf(["spec.signerName"]) },
+  HorizontalPodAutoscaler: { version: "v2", isInAll: true },
+  ResourceSlice: { more: fieldsOf(["spec.nodeName", "spec.driver"]) },
+};
 
 const KINDS: readonly PlainKind[] = [
   {
@@ -298,10 +313,54 @@ const KINDS: readonly PlainKind[] = [
   },
 ];
 
+/** Kinds of which nothing more needs to be said. */
+const STORED: readonly PlainKind[] = (
+  [
+    ["certificates.k8s.io", "CertificateSigningRequest", "cluster status", "csr"],
+    ["networking.k8s.io", "IPAddress", "cluster", "ip"],
+    ["networking.k8s.io", "ServiceCIDR", "cluster status", ""],
+    ["storage.k8s.io", "CSIDriver", "cluster", ""],
+    ["storage.k8s.io", "CSINode", "cluster", ""],
+    ["storage.k8s.io", "CSIStorageCapacity", "", ""],
+    ["storage.k8s.io", "VolumeAttachment", "cluster status", ""],
+    ["storage.k8s.io", "VolumeAttributesClass", "cluster", "vac"],
+    ["node.k8s.io", "RuntimeClass", "cluster", ""],
+    ["resource.k8s.io", "DeviceClass", "cluster generations", ""],
+    ["resource.k8s.io", "ResourceClaim", "status", ""],
+    ["resource.k8s.io", "ResourceClaimTemplate", "", ""],
+    ["resource.k8s.io", "ResourceSlice", "cluster generations", ""],
+    ["flowcontrol.apiserver.k8s.io", "FlowSchema", "cluster status generations", ""],
+    [
+      "flowcontrol.apiserver.k8s.io",
+      "PriorityLevelConfiguration",
+      "cluster status generations",
+      "",
+    ],
+    ["apiregistration.k8s.io", "APIService", "cluster status", ""],
+    ["autoscaling", "HorizontalPodAutoscaler", "status", "hpa"],
+  ] as const
+).map(([group, kind, words, short]) => ({
+  group,
+  kind,
+  plural: pluralOf(kind),
+  ...(short === "" ? {} : { short: [short] }),
+  isClusterScoped: words.includes("cluster"),
+  hasStatus: words.includes("status"),
+  countsGenerations: words.includes("generations"),
+  ...MORE[kind],
+}));
+
+function pluralOf(kind: string): string {
+  const name = kind.toLowerCase();
+  if (name.endsWith("y")) return `${name.slice(0, -1)}ies`;
+  return /(?:s|x)$/.test(name) ? `${name}es` : `${name}s`;
+}
+
 /** The little that some kinds add. */
 const OWN_RULES: Readonly<Record<string, (strategy: Strategy) => Strategy>> = {
   Pod: (strategy) => ({ ...pendingPods(strategy), gracePeriodSeconds: podGraceSeconds }),
   DaemonSet: templateGenerations,
+  CertificateSigningRequest: signingRequests,
 };
 
 function specOf(plain: PlainKind, source: KindSource): ResourceSpec {
@@ -345,10 +404,44 @@ function statusStrategy(kind: string, strategy: Strategy): Strategy {
 
 /** All of these kinds, as kube-apiserver serves them. */
 export function plainKinds(sourceOf: (kind: GroupVersionKind) => KindSource): ResourceSpec[] {
-  return KINDS.map((plain) =>
-    specOf(plain, sourceOf({ group: plain.group, version: "v1", kind: plain.kind })),
-  );
+  return [...KINDS, ...STORED].flatMap((plain) => {
+    const { group, version = "v1", kind } = plain;
+    const spec = specOf(plain, sourceOf({ group, version, kind }));
+    if (kind === "CertificateSigningRequest") return [withApproval(spec)];
+    if (kind === "HorizontalPodAutoscaler") return [spec, autoscalersV1(spec)];
+    return [kind === "Pod" ? withSubresources(spec, () => podStrategies(spec.strategy)) : spec];
+  });
 }
+
+/** The endpoints of a pod that change a part of its spec (kubernetes: registry/core/pod). */
+function podStrategies(strategy: Strategy): Readonly<Record<string, Strategy>> {
+  type Containers = readonly { readonly name?: string; readonly resources?: unknown }[];
+  const changing = (change: (spec: Fields, old: Fields) => Fields): Strategy => ({
+    ...strategy,
+    prepareForUpdate: (_ctx, object, old) => ({
+      ...old,
+      metadata: object.metadata,
+      spec: change((object["spec"] ?? {}) as Fields, (old["spec"] ?? {}) as Fields),
+    }),
+  });
+  const resized = (present: Containers = [], before: Containers = []): Containers =>
+    before.map((one) => {
+      const { resources } = present.find(({ name }) => name === one.name) ?? one;
+      return resources === undefined ? one : { ...one, resources };
+    });
+  return {
+    ephemeralcontainers: changing(({ ephemeralContainers }, old) => ({
+      ...old,
+      ...(ephemeralContainers === undefined ? {} : { ephemeralContainers }),
+    })),
+    resize: changing(({ containers }, old) => ({
+      ...old,
+      containers: resized(containers as Containers, old["containers"] as Containers),
+    })),
+  };
+}
+
+type Fields = Readonly<Record<string, unknown>>;
 
 type Quantities = Readonly<Record<string, string>>;
 

@@ -33,6 +33,7 @@ import { type Fields, isMap } from "../apply/typed-value.ts";
 import type { Auditor } from "../audit/auditor.ts";
 import type { Sha256Hex } from "../authn/request-authenticator.ts";
 import { Access, type AccessOptions } from "../authz/access.ts";
+import { podEndpoints } from "../builtin/pod-endpoints.ts";
 import { Chaos, type ChaosFault } from "../chaos/chaos.ts";
 import type { ChaosSettings } from "../chaos/settings.ts";
 import type { ServicePlace } from "../controllers/kubernetes-service.ts";
@@ -216,7 +217,11 @@ export class ControlPlane {
       const parts = { ...registry, storage: this.storages.storageFor(spec) };
       this.resources.set(`program ${spec.storagePrefix}`, typedServed(spec, source, parts));
     }
-    const endpoints = [...this.access.endpoints(sourceOf), ...this.#definitions.served];
+    const endpoints = [
+      ...this.access.endpoints(sourceOf),
+      ...podEndpoints(sourceOf, this.#policy.client),
+      ...this.#definitions.served,
+    ];
     this.resources.set("built-in", [...served, ...endpoints]);
   }
 

@@ -5,7 +5,7 @@
  *     /api /apis with Accept: ...;as=APIGroupDiscoveryList       all in one, with an ETag
  */
 
-import type { ServedResource, ServedResources } from "@quorate/kube-storage";
+import type { GroupVersionKind, ServedResource, ServedResources } from "@quorate/kube-storage";
 import { apiVersionOf } from "@quorate/kube-storage";
 import { verbsOf } from "../handlers/route-table.ts";
 
@@ -148,6 +148,12 @@ function resourceDocument(one: ServedResource): Document {
   };
 }
 
+/** Group and version are left empty where they are the resource's own, as in Kubernetes. */
+function responseKind({ kind, group, version }: ServedResource): GroupVersionKind {
+  const isOwn = kind.group === group && kind.version === version;
+  return isOwn ? { group: "", version: "", kind: kind.kind } : kind;
+}
+
 function aggregatedVersion({ version, resources }: Version): Document {
   const list = resources
     .filter(({ subresource }) => subresource === "")
@@ -156,12 +162,12 @@ function aggregatedVersion({ version, resources }: Version): Document {
         .filter((it) => it.resource === one.resource && it.subresource !== "")
         .map((it) => ({
           subresource: it.subresource,
-          responseKind: it.kind,
+          responseKind: responseKind(it),
           verbs: verbsOf(it),
         }));
       return {
         resource: one.resource,
-        responseKind: one.kind,
+        responseKind: responseKind(one),
         scope: one.namespaced ? "Namespaced" : "Cluster",
         singularResource: one.singular,
         verbs: verbsOf(one),

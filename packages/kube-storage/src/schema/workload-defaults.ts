@@ -240,6 +240,44 @@ function networkPolicySpec(fields: FieldValues): void {
     fields.set("policyTypes", ["Ingress", ...((egress ?? []).length > 0 ? ["Egress"] : [])]);
 }
 
+/** Sets fields that are absent or zero. */
+function nonZero(values: Readonly<Record<string, number>>): Defaulter {
+  return (fields) => {
+    for (const [field, value] of Object.entries(values))
+      if ((fields.get(field) ?? 0) === 0) fields.set(field, value);
+  };
+}
+
+function autoscalerSpec(fields: FieldValues): void {
+  fields.setMissing("minReplicas", 1);
+  const metrics = (fields.get("metrics") ?? []) as readonly unknown[];
+  const target = { type: "Utilization", averageUtilization: 80 };
+  if (metrics.length === 0)
+    fields.set("metrics", [{ type: "Resource", resource: { name: "cpu", target } }]);
+}
+
+function autoscalerBehavior(fields: FieldValues): void {
+  const rules = (type: string, value: number) => ({ type, value, periodSeconds: 15 });
+  const own = (field: string) => fields.get(field) as MutableObject | undefined;
+  fields.set("scaleUp", {
+    stabilizationWindowSeconds: 0,
+    selectPolicy: "Max",
+    policies: [rules("Pods", 4), rules("Percent", 100)],
+    ...own("scaleUp"),
+  });
+  fields.set("scaleDown", {
+    selectPolicy: "Max",
+    policies: [rules("Percent", 100)],
+    ...own("scaleDown"),
+  });
+}
+
+function deviceRequest(fields: FieldValues): void {
+  fields.setMissing("allocationMode", "ExactCount");
+  if (fields.get("allocationMode") === "ExactCount" && (fields.get("count") ?? 0) === 0)
+    fields.set("count", 1);
+}
+
 const MODE: Defaulter = presets({ defaultMode: 0o644 });
 const VOLUME_MODE = { volumeMode: "Filesystem" };
 
@@ -306,6 +344,37 @@ export const WORKLOAD_DEFAULTERS: readonly (readonly [type: string, Defaulter])[
     }),
   ],
   ["batch.PodFailurePolicyOnPodConditionsPattern", presets({ status: "True" })],
+  ["autoscaling.HorizontalPodAutoscalerSpec", presets({ minReplicas: 1 })],
+  ["autoscalingv2.HorizontalPodAutoscalerSpec", autoscalerSpec],
+  ["autoscalingv2.HorizontalPodAutoscalerBehavior", autoscalerBehavior],
+  ["dra.ExactDeviceRequest", deviceRequest],
+  ["dra.DeviceSubRequest", deviceRequest],
+  ["flowcontrol.FlowSchemaSpec", nonZero({ matchingPrecedence: 1000 })],
+  [
+    "flowcontrol.ExemptPriorityLevelConfiguration",
+    presets({ nominalConcurrencyShares: 0, lendablePercent: 0 }),
+  ],
+  [
+    "flowcontrol.LimitedPriorityLevelConfiguration",
+    presets({ nominalConcurrencyShares: 30, lendablePercent: 0 }),
+  ],
+  ["flowcontrol.QueuingConfiguration", nonZero({ handSize: 8, queues: 64, queueLengthLimit: 50 })],
+  ["apiregistration.ServiceReference", presets({ port: 443 })],
+  [
+    "storage.CSIDriverSpec",
+    (fields) => {
+      presets({
+        attachRequired: true,
+        podInfoOnMount: false,
+        storageCapacity: false,
+        fsGroupPolicy: "ReadWriteOnceWithFSType",
+        requiresRepublish: false,
+        seLinuxMount: false,
+      })(fields);
+      if (((fields.get("volumeLifecycleModes") ?? []) as readonly unknown[]).length === 0)
+        fields.set("volumeLifecycleModes", ["Persistent"]);
+    },
+  ],
   ["networking.NetworkPolicyPort", presets({ protocol: "TCP" })],
   ["networking.NetworkPolicySpec", networkPolicySpec],
   ["networking.IngressClassParametersReference", presets({ scope: "Cluster" })],

@@ -25,6 +25,7 @@ import type { Standstill } from "../loop/loop-turns.ts";
 import type { MalformedReport } from "../loop/malformed-report.ts";
 import type { Proposals } from "../loop/proposals.ts";
 import type { MemberMetrics } from "../metrics/member-metrics.ts";
+import type { MemberObserver } from "../observer.ts";
 import type { Publication } from "../publication.ts";
 import type { StoreRef } from "../reads/store-ref.ts";
 import type { Space } from "../space/index.ts";
@@ -192,6 +193,8 @@ interface AppliedEntriesParts {
   readonly space: Space;
   readonly publication: Publication;
   readonly corruption: Corruption;
+  readonly store: StoreRef;
+  readonly observer: MemberObserver | undefined;
 }
 
 /**
@@ -211,7 +214,9 @@ export class AppliedEntries {
   /** An entry's request was applied, which took from `startMs` to `nowMs`. */
   applied(entry: raftpb.Entry, applied: AppliedEntry, startMs: number, nowMs: number): void {
     const { requestId, kind, error } = applied;
+    const { observer, store } = this.#parts;
     const tookMs = nowMs - startMs;
+    observer?.entryApplied?.(entry, applied, store.current);
     this.#requestMetrics.applied(applied, tookMs);
     if (tookMs > this.#parts.warningMs) this.#tookLong(kind, tookMs);
     if (error instanceof InvalidRequestError) this.#parts.malformed(entry, error);

@@ -35,7 +35,7 @@ export function askHashes(
       let error = "it has no peer URL";
       for (const url of peerUrls) {
         try {
-          const answer = await call(url, HASH_PATH, body, timeoutMs);
+          const answer = await call(url, HASH_PATH, body, timeoutMs, "GET");
           const text = toUtf8(answer.body);
           if (answer.status === 200) return { memberId: id, hash: decodeHash(text), error: "" };
           error = text.trim();

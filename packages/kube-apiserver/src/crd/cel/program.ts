@@ -1,7 +1,7 @@
 /** Compiled expressions: parsed, checked, metered, with linear-time regular expressions. */
 import type { Patterns } from "../validation/patterns.ts";
 import { BudgetError, budget } from "./base/budget.ts";
-import { callCost } from "./cost/calls.ts";
+import { callCost, callWork, knownCost } from "./cost/calls.ts";
 import { estimateCost } from "./cost/estimate.ts";
 import type { CelEngine } from "./engine.ts";
 import { shownFaults } from "./faults.ts";
@@ -69,9 +69,11 @@ export function compile(
   };
 }
 
+const COSTS = { cost: callCost, knownCost, work: callWork };
+
 function planned(checked: Checked, environment: Environment): Evaluate {
   try {
-    return evaluator(checked, environment, callCost);
+    return evaluator(checked, environment, COSTS);
   } catch (error) {
     if (!(error instanceof EvaluationError)) throw error;
     throw new CompileError(`program instantiation failed: ${error.message}`);

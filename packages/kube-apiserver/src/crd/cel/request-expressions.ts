@@ -10,7 +10,7 @@
  */
 
 import type { Pauses } from "@quorate/host";
-import type { Json, JsonObject, KubeObject, UserInfo } from "@quorate/kube-storage";
+import { type JsonObject, jsonOf, type KubeObject, type UserInfo } from "@quorate/kube-storage";
 import type { AuthorizerAttributes } from "../../authz/authorizer.ts";
 import { budget, PER_CALL_BUDGET } from "./base/budget.ts";
 import { type CelEngine, loadCel } from "./engine.ts";
@@ -242,9 +242,7 @@ export class Evaluation {
       case "request":
         return REQUEST_TYPE.convert(request);
       case "namespaceObject":
-        return namespace === undefined
-          ? null
-          : NAMESPACE_TYPE.convert(namespace as unknown as JsonObject);
+        return namespace === undefined ? null : NAMESPACE_TYPE.convert(jsonOf(namespace));
       case "variables":
         return this.#variables;
       case "authorizer":
@@ -258,7 +256,7 @@ export class Evaluation {
 }
 
 function dynamic(value: KubeObject | undefined): unknown {
-  return value === undefined ? null : convertDynamic(value as unknown as Json);
+  return value === undefined ? null : convertDynamic(jsonOf(value));
 }
 
 /** The variables of a policy, evaluated once each. */

@@ -6,6 +6,12 @@ Binding
   ...=0:meta.TypeMeta metadata?=1:meta.ObjectMeta target!=2:ObjectReference
 ClientIPConfig
   timeoutSeconds?=1:*int32
+ComponentCondition
+  type!=1:string~ComponentConditionType status!=2:string~ConditionStatus message?=3:string
+  error?=4:string
+ComponentStatus and List
+  ...=0:meta.TypeMeta metadata?=1:meta.ObjectMeta
+  conditions?=2:[ComponentCondition](patch=merge:type,list=map:type)
 ConfigMapNodeConfigSource
   namespace!=1:string name!=2:string uid?=3:string~types.UID resourceVersion?=4:string
   kubeletConfigKey!=5:string
@@ -85,6 +91,8 @@ NodeDaemonEndpoints
   kubeletEndpoint?=1:DaemonEndpoint
 NodeFeatures
   supplementalGroupsPolicy?=1:*bool
+NodeProxyOptions
+  ...=0:meta.TypeMeta path?=1:string
 NodeRuntimeHandler
   name=1:string features?=2:*NodeRuntimeHandlerFeatures
 NodeRuntimeHandlerFeatures
@@ -131,13 +139,22 @@ PersistentVolumeStatus
   lastPhaseTransitionTime?=4:*meta.Time
 Pod and List
   ...=0:meta.TypeMeta metadata?=1:meta.ObjectMeta spec?=2:PodSpec status?=3:PodStatus
+PodAttachOptions
+  ...=0:meta.TypeMeta stdin?=1:bool stdout?=2:bool stderr?=3:bool tty?=4:bool container?=5:string
 PodCondition
   type!=1:string~PodConditionType observedGeneration?=7:int64 status!=2:string~ConditionStatus
   lastProbeTime?=3:meta.Time lastTransitionTime?=4:meta.Time reason?=5:string message?=6:string
+PodExecOptions
+  ...=0:meta.TypeMeta stdin?=1:bool stdout?=2:bool stderr?=3:bool tty?=4:bool container?=5:string
+  command=6:[string]
 PodExtendedResourceClaimStatus
   requestMappings!=1:[ContainerExtendedResourceRequest](list=atomic) resourceClaimName!=2:string
 PodIP
   ip!=1:string
+PodPortForwardOptions
+  ...=0:meta.TypeMeta ports?=1:[int32]
+PodProxyOptions
+  ...=0:meta.TypeMeta path?=1:string
 PodResourceClaimStatus
   name!=1:string resourceClaimName?=2:*string
 PodStatus
@@ -189,6 +206,8 @@ Service and List
 ServicePort
   name?=1:string protocol?=2:string~Protocol(default="TCP") appProtocol?=6:*string port!=3:int32
   targetPort?=4:intstr.IntOrString nodePort?=5:int32
+ServiceProxyOptions
+  ...=0:meta.TypeMeta path?=1:string
 ServiceSpec
   ports?=1:[ServicePort](patch=merge:port,list=map:port+protocol)
   selector?=2:{string}(mapType=atomic) clusterIP?=3:string clusterIPs?=18:[string](list=atomic)

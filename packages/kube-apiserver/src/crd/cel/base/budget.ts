@@ -11,7 +11,7 @@ export const PER_CALL_BUDGET = 1_000_000;
  */
 export const PER_CALL_STEPS = 250_000;
 /** So many characters are looked at in the time of one step. */
-const CHARACTERS_PER_STEP = 32;
+const CHARACTERS_PER_STEP = 16;
 /** What all expressions for one object may cost (apiserver: RuntimeCELCostBudget). */
 export const OBJECT_BUDGET = 10_000_000;
 

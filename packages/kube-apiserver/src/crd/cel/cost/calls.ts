@@ -145,6 +145,49 @@ const COSTS: ReadonlyMap<string, Cost> = new Map<string, Cost>([
   ["sets.equivalent", sets(2)],
 ]);
 
+/**
+ * How much longer than counting it takes to work on a character or an element, of functions that
+ * cost too little for what they do: Kubernetes has no price for it, or a small one.
+ */
+const WORK: ReadonlyMap<string, number> = new Map(
+  Object.entries({
+    2: "trim _==_ _!=_ @in contains _+_",
+    6: "charAt substring indexOf lastIndexOf _<_ _<=_ _>_ _>=_",
+    16: "lowerAscii upperAscii strings.quote bytes reverse split replace sort flatten",
+    32: "sum min max isSorted join",
+    128: "format findAll find",
+  }).flatMap(([factor, names]) =>
+    names.split(" ").map((name): readonly [string, number] => [name, Number(factor)]),
+  ),
+);
+/** Calls that take this long, in characters, whatever they are given. */
+const PARSED_WORK = 1024;
+const PARSERS: ReadonlySet<string> = new Set(
+  (
+    "quantity isQuantity url isURL ip isIP cidr isCIDR semver isSemver timestamp duration validate " +
+    "matches find findAll"
+  ).split(" "),
+);
+
+/** The work of a call before it is made, in characters that are counted. */
+export function callWork({ name }: Overload, values: Values): number {
+  if (name === "lists.range") return Number(values[0]) * 32;
+  // Texts are joined in no time; what joins them counts them.
+  if (name === "_+_" && typeof values[0] === "string") return 0;
+  const fixed = PARSERS.has(name) ? PARSED_WORK : 0;
+  const factor = WORK.get(name);
+  if (factor === undefined) return fixed;
+  let length = 0;
+  for (const value of values)
+    if (typeof value === "string" || Array.isArray(value)) length += value.length;
+  return length < 64 ? fixed : fixed + length * factor;
+}
+
+/** What a call costs that compares all elements with each other; it is known before. */
+export function knownCost({ name }: Overload, [list]: Values): number {
+  return name === "distinct" || name === "sort" ? selfCompared(list) : 0;
+}
+
 export function selectorCost(size: number): number {
   return LIST_COST + traversed(size) + traversed(traversed(size, 0.5), REQUIREMENT_COST);
 }

@@ -9,6 +9,7 @@ import type { Environment } from "../lang/environment.ts";
 import { shownDouble } from "../lang/standard.ts";
 import { shownType } from "../lang/types.ts";
 import {
+  charCount,
   Duration,
   EvaluationError,
   shownDuration,
@@ -97,7 +98,7 @@ function placeOf(text: string, index: bigint): number {
 }
 
 function charsBefore(text: string, at: number): bigint {
-  return at < 0 ? -1n : BigInt([...text.slice(0, at)].length);
+  return at < 0 ? -1n : BigInt(charCount(text.slice(0, at)));
 }
 
 function charAt(text: string, index: bigint): string {

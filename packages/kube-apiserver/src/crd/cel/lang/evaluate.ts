@@ -48,19 +48,20 @@ const NO_FRAME: Frame = {
 /** A program without variables of its own. @returns the value; throws EvaluationError */
 export type Evaluate = (variables: Variables) => unknown;
 
-/** What a call costs. @param args the target first */
-export type CallCost = (overload: Overload, args: readonly unknown[], result: unknown) => number;
+/** What calls cost. Arguments: the target first. */
+export interface CallCosts {
+  cost(overload: Overload, args: readonly unknown[], result: unknown): number;
+  /** Before the call: what it will cost at least, and its work in characters. */
+  knownCost(overload: Overload, args: readonly unknown[]): number;
+  work(overload: Overload, args: readonly unknown[]): number;
+}
 
 /**
  * Throws EvaluationError where a constant cannot be converted.
  * @param checked without faults
  */
-export function evaluator(
-  checked: Checked,
-  environment: Environment,
-  callCost: CallCost,
-): Evaluate {
-  const step = new Planner(checked, environment, callCost).plan(checked.expr);
+export function evaluator(checked: Checked, environment: Environment, costs: CallCosts): Evaluate {
+  const step = new Planner(checked, environment, costs).plan(checked.expr);
   return (variables) => step({ variables, parent: undefined, name: "", value: undefined });
 }
 
@@ -72,14 +73,14 @@ const CONVERSIONS: ReadonlySet<string> = new Set(
 class Planner {
   readonly #checked: Checked;
   readonly #environment: Environment;
-  readonly #callCost: CallCost;
+  readonly #costs: CallCosts;
   /** Nodes that need no evaluation, with their values. */
   readonly #constants = new Map<Step, unknown>();
 
-  constructor(checked: Checked, environment: Environment, callCost: CallCost) {
+  constructor(checked: Checked, environment: Environment, costs: CallCosts) {
     this.#checked = checked;
     this.#environment = environment;
-    this.#callCost = callCost;
+    this.#costs = costs;
   }
 
   plan(expr: Expr): Step {
@@ -288,7 +289,8 @@ class Planner {
     // A call may turn out to be one of another overload where its arguments are dyn.
     const all = overloads.length === 1 ? overloads : this.#all(name, isMember, args.length);
     const isKnown = args.every((one) => isStatic(this.#checked.types.get(one.id)));
-    const invoke = invoker(overloads.length === 1 ? overloads : all, isKnown);
+    const costs = this.#costs;
+    const choose = chooser(overloads.length === 1 ? overloads : all, isKnown);
     const [accu, added] = args;
     if (name === "_+_" && accu?.kind === "ident" && accu.name === ACCU && added?.kind === "list")
       return appending(steps[0] as Step, steps[1] as Step);
@@ -297,13 +299,17 @@ class Planner {
     const isFree =
       name === "@in" && args[1]?.kind === "list" && this.#constants.has(steps[1] as Step);
     if (CONVERSIONS.has(name) && steps.length === 1 && this.#constants.has(steps[0] as Step)) {
-      return this.#constant(invoke([this.#constants.get(steps[0] as Step)]).value);
+      const values = [this.#constants.get(steps[0] as Step)];
+      return this.#constant(choose(values).call(...(values as never[])));
     }
     return (frame) => {
       try {
         const values = steps.map((step) => step(frame));
-        const { value, overload } = invoke(values);
-        if (!isFree) budget.charge(this.#callCost(overload, values, value));
+        const overload = choose(values);
+        budget.reserve(costs.knownCost(overload, values));
+        budget.walk(costs.work(overload, values));
+        const value = overload.call(...(values as never[]));
+        if (!isFree) budget.charge(costs.cost(overload, values, value));
         return value;
       } catch (error) {
         absorbed(error);
@@ -514,33 +520,25 @@ function appending(list: Step, added: Step): Step {
   };
 }
 
-interface Invoked {
-  readonly value: unknown;
-  readonly overload: Overload;
-}
-
 /** Whether values of the type need no look at run time. */
 function isStatic(type: Type | undefined): boolean {
   return type !== undefined && type.kind !== "dyn" && type.params.every(isStatic);
 }
 
 /**
- * Calls the overload whose types the arguments have.
+ * Finds the overload whose types the arguments have.
  * @param isKnown whether the checker knows all types
  */
-function invoker(
+function chooser(
   overloads: readonly Overload[],
   isKnown: boolean,
-): (args: readonly unknown[]) => Invoked {
+): (args: readonly unknown[]) => Overload {
   const isDeep = overloads.length > 1;
   const [only] = overloads;
-  if (isKnown && !isDeep && only !== undefined)
-    return (args) => ({ value: only.call(...(args as never[])), overload: only });
+  if (isKnown && !isDeep && only !== undefined) return () => only;
   return (args) => {
-    for (const overload of overloads) {
-      if (!args.every((one, i) => fits(one, overload.params[i] as Type, isDeep))) continue;
-      return { value: overload.call(...(args as never[])), overload };
-    }
+    for (const overload of overloads)
+      if (args.every((one, i) => fits(one, overload.params[i] as Type, isDeep))) return overload;
     throw noSuchOverload();
   };
 }

@@ -1,0 +1,93 @@
+/**
+ * ./dev bench in-process: what a member in the program's own process costs, in processor time of
+ * the process, which other work on the machine does not change much.
+ *
+ *     ./dev bench in-process [--runs 9] [--calls 5000] [--resets 300]
+ *
+ * Calls of startMember()'s client, which has no sockets, on a member in memory: medians over the
+ * runs. And cluster.reset() to a named point, after a test that has changed ten of a hundred keys.
+ */
+import { setImmediate as turn } from "node:timers/promises";
+import { startMember } from "@quorate/embed/node";
+import { testCluster } from "@quorate/testing";
+import { count, readArguments } from "../scripts/dev/command-line.ts";
+import { align, median } from "./report.ts";
+
+const help = "./dev bench in-process [OPTIONS]: processor time of calls and resets without sockets";
+const { values: args } = readArguments(help, {
+  runs: { type: "string", default: "9", requiresArg: true, describe: "runs of each row" },
+  calls: { type: "string", default: "5000", requiresArg: true, describe: "calls of a run" },
+  resets: { type: "string", default: "300", requiresArg: true, describe: "resets of a row" },
+});
+
+/** Processor microseconds of this process, all threads, while `run` runs. */
+async function cpuMicros(run: () => Promise<unknown>): Promise<number> {
+  const before = process.cpuUsage();
+  await run();
+  const { user, system } = process.cpuUsage(before);
+  return user + system;
+}
+
+/** The median over the runs of what a call costs, with so many at once. */
+async function costOf(call: () => Promise<unknown>, atOnce: number): Promise<number> {
+  const calls = count("calls", args.calls);
+  const run = async (): Promise<void> => {
+    for (let done = 0; done < calls; done += atOnce)
+      await Promise.all(Array.from({ length: atOnce }, call));
+  };
+  // What is compiled at first is no call's cost.
+  await run();
+  await run();
+  const costs: number[] = [];
+  for (let i = 0; i < count("runs", args.runs); i++) costs.push((await cpuMicros(run)) / calls);
+  return median(costs);
+}
+
+async function calls(): Promise<void> {
+  await using member = await startMember({ dataDir: ":memory:" });
+  const client = member.client();
+  const value = "x".repeat(256);
+  await client.put("key", value);
+  const rows: [string, () => Promise<unknown>][] = [
+    ["get, serializable", () => client.get("key", { serializable: true })],
+    ["get", () => client.get("key")],
+    ["put", () => client.put("key", value)],
+  ];
+  const cells: string[][] = [["call", "1 at once, µs", "100 at once, µs"]];
+  for (const [name, call] of rows)
+    cells.push([name, (await costOf(call, 1)).toFixed(1), (await costOf(call, 100)).toFixed(1)]);
+  console.log(align(cells, [0]));
+}
+
+async function resets(members: 1 | 3): Promise<string[]> {
+  await using cluster = await testCluster({ members });
+  const client = cluster.client({ timeoutMs: 60_000 });
+  for (let i = 0; i < 100; i++) await client.put(`key/${i}`, "as it was");
+  await cluster.mark("seeded");
+  const micros: number[] = [];
+  const elapsedMs: number[] = [];
+  for (let i = 0; i < count("resets", args.resets); i++) {
+    await Promise.all(Array.from({ length: 10 }, (_, at) => client.put(`key/${at}`, `${i}`)));
+    await turn();
+    const fromMs = performance.now();
+    micros.push(await cpuMicros(() => cluster.reset("seeded")));
+    elapsedMs.push(performance.now() - fromMs);
+  }
+  const at = (of: number[], part: number): string =>
+    of.toSorted((a, b) => a - b)[Math.floor(of.length * part)]!.toFixed(2);
+  const cpuMs = micros.map((one) => one / 1000);
+  return [`${members}`, at(cpuMs, 0.5), at(cpuMs, 0.99), at(elapsedMs, 0.5), at(elapsedMs, 0.99)];
+}
+
+await calls();
+console.log(
+  align(
+    [
+      ["reset, members", "processor ms, p50", "p99", "elapsed ms, p50", "p99"],
+      await resets(1),
+      await resets(3),
+    ],
+    [0],
+  ),
+);
+process.exit(0);
