@@ -25,6 +25,7 @@ export * from "./src/keyspace.ts";
 export { LineLimit } from "./src/line-limit.ts";
 export * from "./src/logger.ts";
 export type { Names, SrvTarget } from "./src/names.ts";
+export { keepNewest, setNewest } from "./src/newest.ts";
 export { EXCHANGE_FILE, parentOf } from "./src/paths.ts";
 export { type PemBlock, pemBlocks } from "./src/pem.ts";
 export { escapeControls } from "./src/printable.ts";

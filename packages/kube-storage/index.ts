@@ -34,6 +34,7 @@ export { fieldEquals, parseFieldSelector } from "./src/meta/field-selector.ts";
 export { goJson } from "./src/meta/go-text.ts";
 export {
   apiVersionOf,
+  compareVersions,
   type GroupVersion,
   type GroupVersionKind,
   type GroupVersionResource,

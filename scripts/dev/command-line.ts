@@ -18,7 +18,7 @@ export function readArguments<const O extends Readonly<Record<string, Options>>>
   words = "",
   args: readonly string[] = process.argv.slice(2),
 ): { readonly values: InferredOptionTypes<O>; readonly positionals: readonly string[] } {
-  const [command] = usage.split(/ \[|: /);
+  const [command = ""] = usage.split(/ \[|: /);
   const parser = yargs([...args])
     .scriptName(command)
     .usage(usage)

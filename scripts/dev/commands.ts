@@ -73,8 +73,12 @@ const program = (file: string, about: string, rest: Partial<Program> = {}): Prog
 
 const step = (...args: string[]): Step => ({ args });
 
-const TYPES = [step("node_modules/typescript/bin/tsc", "-p", "tsconfig.json")];
-TYPES.push(step("scripts/check-pure.ts"));
+const TSC = "node_modules/typescript/bin/tsc";
+const TYPES = [
+  step(TSC, "-p", "tsconfig.json"),
+  step(TSC, "-p", "tsconfig.pure.json"),
+  step("scripts/check-pure.ts"),
+];
 const LINT = [step("node_modules/@biomejs/biome/bin/biome", "check", "--error-on-warnings")];
 const GENERATORS = [
   "scripts/gen-proto.ts",

@@ -24,6 +24,8 @@ const executed = new Set([
   "CONTRIBUTING.md",
   "README.md",
   "docs/guide/kubernetes.md",
+  "docs/guide/kubernetes-go.md",
+  "docs/guide/kubernetes-others.md",
   "docs/operate/control-plane.md",
   "docs/operate/discovery.md",
   "docs/guide/gateway.md",

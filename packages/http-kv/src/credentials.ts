@@ -11,7 +11,7 @@
  */
 import { hmac } from "@noble/hashes/hmac.js";
 import { sha256 } from "@noble/hashes/sha2.js";
-import type { Clock } from "@quorate/host";
+import { type Clock, setNewest } from "@quorate/host";
 import type { LoginLimits } from "@quorate/member";
 import { AuthService, fromBase64, fromUtf8, toLatin1, toUtf8 } from "@quorate/proto";
 import type { ExchangeCaller, ServiceCalls } from "@quorate/services";
@@ -108,9 +108,9 @@ export class Credentials {
     if (!isSession) this.#sessions.delete(caller.peerAddress);
     const kept = this.#logins.get(id);
     if (kept !== undefined && this.#mayUse(kept, name, party, isSession)) {
-      keepLast(this.#logins, id, kept);
+      setNewest(this.#logins, id, kept, MAX_KEPT_LOGINS);
       caller.authorization = await kept.token;
-      keepLast(this.#sessions, caller.peerAddress, id);
+      setNewest(this.#sessions, caller.peerAddress, id, MAX_KEPT_LOGINS);
       return;
     }
     const login: Login = {
@@ -118,10 +118,11 @@ export class Credentials {
       token: this.#authenticate(caller, name, password),
     };
     // What will be refused unlooked at must not take the place of a session's login.
-    if (kept === undefined || logins.mayTry(name, party, nowMs)) keepLast(this.#logins, id, login);
+    if (kept === undefined || logins.mayTry(name, party, nowMs))
+      setNewest(this.#logins, id, login, MAX_KEPT_LOGINS);
     try {
       caller.authorization = await login.token;
-      keepLast(this.#sessions, caller.peerAddress, id);
+      setNewest(this.#sessions, caller.peerAddress, id, MAX_KEPT_LOGINS);
     } catch (error) {
       if (this.#logins.get(id) === login) this.#logins.delete(id);
       throw error;
@@ -148,17 +149,6 @@ export class Credentials {
   #idOf(sent: string, party: string): string {
     const text = fromUtf8(`${party.length}:${party}${sent}`);
     return toLatin1(hmac(sha256, this.#deps.hashKey, text));
-  }
-}
-
-/** Puts an entry at the end of a map; beyond the bound, the first one is forgotten. */
-function keepLast<V>(map: Map<string, V>, id: string, value: V): void {
-  map.delete(id);
-  map.set(id, value);
-  if (map.size <= MAX_KEPT_LOGINS) return;
-  for (const oldest of map.keys()) {
-    map.delete(oldest);
-    break;
   }
 }
 

@@ -116,11 +116,11 @@ export class OwnCertificateError extends CodedError<"Damaged"> {
 
 function read(dir: string, name: string): Pair | undefined {
   const [cert, key] = [join(dir, `${name}.crt`), join(dir, `${name}.key`)];
-  const missing = [cert, key].filter((path) => !existsSync(path));
+  const [missing, other] = [cert, key].filter((path) => !existsSync(path));
   // A new authority in place of half of one would lock all clients out without a word.
-  if (name === "ca" && missing.length === 1)
-    throw new OwnCertificateError(missing[0], "the file is missing, and its other half is there");
-  if (missing.length > 0) return undefined;
+  if (name === "ca" && missing !== undefined && other === undefined)
+    throw new OwnCertificateError(missing, "the file is missing, and its other half is there");
+  if (missing !== undefined) return undefined;
   return {
     certPem: checked(cert, (pem) => new X509Certificate(pem)),
     keyPem: checked(key, (pem) => createPrivateKey(pem)),

@@ -90,7 +90,7 @@ function chaosOf(text: string): ChaosSettings | undefined {
 
 /** The first address of the first range: "10.0.0.1" of "10.0.0.0/24,fd00::/112". */
 function serviceIpOf(ranges: string): string {
-  const [range] = ranges.split(",");
+  const [range = ""] = ranges.split(",", 1);
   const address = firstAddressOf(range.trim());
   if (address !== undefined) return address;
   throw new FlagRefusal(`--service-cluster-ip-range is ${range}; it must be ADDRESS/BITS`);
@@ -126,9 +126,9 @@ function seconds(flags: FlagValues, name: string): number {
 
 function etcdOf(flags: FlagValues): EtcdOptions | undefined {
   const servers = flags.strings("etcd-servers");
-  const [caFile, certFile, keyFile] = ["etcd-cafile", "etcd-certfile", "etcd-keyfile"].map((name) =>
-    flags.string(name),
-  );
+  const caFile = flags.string("etcd-cafile");
+  const certFile = flags.string("etcd-certfile");
+  const keyFile = flags.string("etcd-keyfile");
   if (servers.length === 0) {
     if (flags.isSet("embedded") && !flags.bool("embedded"))
       throw new FlagRefusal("--embedded=false needs --etcd-servers");

@@ -2,6 +2,7 @@
 
 import type { MetricSample } from "@quorate/kube-storage";
 import { MetricRegistry } from "@quorate/metrics";
+import { defined } from "@quorate/proto";
 import type { EngineServer } from "@quorate/rpc/node";
 import type { ControlPlane } from "../src/server/control-plane.ts";
 import type { Page } from "../src/server/routes.ts";
@@ -47,12 +48,12 @@ async function load(
   const process = new MetricRegistry();
   engineMetrics(process, counters);
   onClose(processMetrics(process));
-  const registries = [plane.server.metrics.registry, ...others, process];
-  const parts = registries.map((registry) => prometheusExposition(registry));
+  const first = prometheusExposition(plane.server.metrics.registry);
+  const more = [...others, process].map((registry) => prometheusExposition(registry));
   return {
-    contentType: parts[0].contentType,
+    contentType: first.contentType,
     text: async () => {
-      const texts = await Promise.all(parts.map((part) => part.text()));
+      const texts = await Promise.all([first, ...more].map((part) => part.text()));
       return [...texts, sampleText(plane.storages.samples())].join("\n");
     },
   };
@@ -88,7 +89,7 @@ function linesOf({ name, type, labels, value, sum, buckets = [] }: MetricSample)
 function sampleText(samples: readonly MetricSample[]): string {
   const byName = Map.groupBy(samples, ({ name }) => name);
   const parts = [...byName].map(([name, list]) => {
-    const { type } = list[0];
+    const { type } = defined(list[0], "a sample");
     const head = `# HELP ${name} ${HELP[type]}\n# TYPE ${name} ${type}\n`;
     return `${head}${list.flatMap(linesOf).join("\n")}\n`;
   });

@@ -145,16 +145,17 @@ async function open(options: ServeOptions, deps: ServeDeps, opened: Opened): Pro
   for (const [path, page] of metricsPages(plane, counted, counters, onClose)) pages.set(path, page);
   await plane.ready(nodeClock, READY_TIMEOUT_MS);
   const [bound] = await engine.listen();
+  const port = defined(bound?.port, "the port");
   opened.add(() => engine.close(GRACE_MS));
   const address = isAny(bindAddress) ? "127.0.0.1" : bindAddress;
   await plane.start({
     clusterIp: options.serviceIp,
     address: options.advertiseAddress || address,
-    port: defined(bound.port, "the port"),
+    port,
   });
-  const url = `https://${address.includes(":") ? `[${address}]` : address}:${bound.port}`;
+  const url = `https://${address.includes(":") ? `[${address}]` : address}:${port}`;
   const { issuers, keys } = settings.access.serviceAccounts;
-  for (const [path, page] of openIdPages(issuers[0], url, keys)) pages.set(path, page);
+  for (const [path, page] of openIdPages(issuers[0] ?? "", url, keys)) pages.set(path, page);
   const kubeconfigFor = async (user: string, groups: readonly string[]): Promise<string> => {
     const pair = await clientCertificate(certificates.ca, user, groups, nodeClock.wallMs());
     return kubeconfigText({ url, caPem: caOf(options, certificates), user: pair });

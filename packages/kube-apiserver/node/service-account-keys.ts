@@ -42,17 +42,20 @@ export function serviceAccountKeys(
   others: readonly PemFile[] = [],
 ): ServiceAccountKeys {
   const privateKey = privateKeyOf(signing);
+  const own = createPublicKey(privateKey);
   const publicKeys = [
-    createPublicKey(privateKey),
+    own,
     ...others.flatMap((file) => blocksOf(file.pem).map((pem) => publicKeyOf({ ...file, pem }))),
   ];
   if (publicKeys.length > MAX_SERVICE_ACCOUNT_KEYS) {
     throw new ServiceAccountKeyError(`more than ${MAX_SERVICE_ACCOUNT_KEYS} service account keys`);
   }
   const byId = new Map(publicKeys.map(verificationKeyOf).map((key) => [key.keyId, key]));
-  const verification = [...byId.values()];
-  const { keyId, algorithm } = verification[0];
-  return { signing: { keyId, algorithm, key: privateKey }, verification };
+  const { keyId, algorithm } = verificationKeyOf(own);
+  return {
+    signing: { keyId, algorithm, key: privateKey },
+    verification: [...byId.values()],
+  };
 }
 
 /** A new EC key in PEM (PKCS #8), for servers without a key file. EC keys are made in a moment. */

@@ -66,7 +66,7 @@ export async function checkDatascale(
   const progress = new Progress(io, "putting keys");
   try {
     await target.requireEmpty((text) => text);
-    const before = await requireResidentBytes(invocation, target.endpoints[0], "before");
+    const before = await requireResidentBytes(invocation, target.firstEndpoint, "before");
     io.stdout(
       `Start data scale check for work load [${model.keys} key-value pairs, ${KEY_BYTES + VALUE_BYTES} bytes per key-value, ` +
         `${model.clients} concurrent clients].\n`,
@@ -86,7 +86,7 @@ export async function checkDatascale(
       (calls) => progress.update(calls, model.keys, `${model.keys} keys`),
     );
     progress.end();
-    const after = await requireResidentBytes(invocation, target.endpoints[0], "after");
+    const after = await requireResidentBytes(invocation, target.firstEndpoint, "after");
     await target.tidy(await target.deleteAll());
     // The keys are deleted again, but a partial load has no meaningful result.
     if (stop.signal.aborted) throw stoppedBy("SIGINT");

@@ -5,48 +5,56 @@
 import type { Invocation } from "@quorate/cli";
 import { Exit, ExitCode } from "@quorate/cli";
 import type { Client } from "@quorate/client";
-import { fromUtf8, quoteBytes } from "@quorate/proto";
+import { defined, fromUtf8, quoteBytes } from "@quorate/proto";
 import { clientOf, endpointsOf } from "../connect/globals.ts";
 
 /** Timeout of a check's call; longer than the default, because the load slows all calls down. */
 const CALL_MS = 30_000;
 
+interface Place {
+  readonly endpoint: string;
+  readonly client: Client;
+}
+
 export class CheckTarget {
-  readonly endpoints: readonly string[];
   readonly prefix: string;
-  readonly #clients: readonly Client[];
+  readonly #places: readonly Place[];
   readonly #invocation: Invocation;
   #turn = 0;
 
-  private constructor(
-    invocation: Invocation,
-    prefix: string,
-    endpoints: readonly string[],
-    clients: readonly Client[],
-  ) {
+  /** @param places at least one */
+  private constructor(invocation: Invocation, prefix: string, places: readonly Place[]) {
     this.#invocation = invocation;
     this.prefix = prefix;
-    this.endpoints = endpoints;
-    this.#clients = clients;
+    this.#places = places;
   }
 
   /** One client per endpoint, so that all endpoints share the load. */
   static async open(invocation: Invocation, prefix: string): Promise<CheckTarget> {
-    const endpoints = await endpointsOf(invocation);
-    const clients: Client[] = [];
-    for (const endpoint of endpoints)
-      clients.push((await clientOf(invocation, [endpoint], { timeoutMs: CALL_MS })).client);
-    return new CheckTarget(invocation, prefix, endpoints, clients);
+    const places: Place[] = [];
+    for (const endpoint of await endpointsOf(invocation)) {
+      const { client } = await clientOf(invocation, [endpoint], { timeoutMs: CALL_MS });
+      places.push({ endpoint, client });
+    }
+    return new CheckTarget(invocation, prefix, places);
+  }
+
+  get firstEndpoint(): string {
+    return this.#at(0).endpoint;
   }
 
   get #first(): Client {
-    return this.#clients[0];
+    return this.#at(0).client;
+  }
+
+  #at(turn: number): Place {
+    return defined(this.#places[turn % this.#places.length], "an endpoint");
   }
 
   /** Puts a key below the prefix, at each endpoint in turn. Rejects with ClientError. */
   async put(key: Uint8Array, value: Uint8Array): Promise<void> {
-    this.#turn = (this.#turn + 1) % this.#clients.length;
-    await this.#clients[this.#turn].put(Buffer.concat([fromUtf8(this.prefix), key]), value);
+    const { client } = this.#at(++this.#turn);
+    await client.put(Buffer.concat([fromUtf8(this.prefix), key]), value);
   }
 
   /**
@@ -77,15 +85,15 @@ export class CheckTarget {
       io.stdout(`Compacted with revision ${revision}\n`);
     }
     if (!flags.bool("auto-defrag")) return;
-    for (const [index, endpoint] of this.endpoints.entries()) {
+    for (const { endpoint, client } of this.#places) {
       const shown = quoteBytes(fromUtf8(endpoint));
       io.stdout(`Defragmenting ${shown}\n`);
-      await this.#clients[index].defragment(endpoint);
+      await client.defragment(endpoint);
       io.stdout(`Defragmented ${shown}\n`);
     }
   }
 
   close(): void {
-    for (const client of this.#clients) client.close();
+    for (const { client } of this.#places) client.close();
   }
 }

@@ -25,8 +25,9 @@ function readQuestion(invocation: Invocation, prefixEnd: ClientKit["build"]["pre
   const roles = flags.strings("roles");
   // Roles of a token have no user in the cluster.
   const args = roles.length > 0 ? ["", ...invocation.args] : invocation.args;
-  const [user, verb, key, ...rest] = args;
-  if (user === undefined || verb === undefined || key === undefined || rest.length > 1) {
+  const [user, verb, key, end, more] = args;
+  const isShort = user === undefined || verb === undefined || key === undefined;
+  if (isShort || more !== undefined) {
     throw badArguments(
       "auth can-i command requires user name, operation (get, put, delete or watch) and key [endkey] as its argument",
     );
@@ -34,7 +35,7 @@ function readQuestion(invocation: Invocation, prefixEnd: ClientKit["build"]["pre
   const operation = OPERATIONS.find((one) => one === verb);
   if (operation === undefined)
     throw badArguments(`unknown operation: ${verb} (get, put, delete or watch)`);
-  const { key: start, rangeEnd } = permissionRange(invocation, [key, ...rest], prefixEnd);
+  const { key: start, rangeEnd } = permissionRange(invocation, [key, end], prefixEnd);
   if (operation === "put" && rangeEnd.length > 0)
     throw badArguments("a put writes one key: give no range");
   const range = keyRange(start, rangeEnd);

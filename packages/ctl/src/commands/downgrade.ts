@@ -13,10 +13,11 @@ async function ask(invocation: Invocation, action: Action, version: string): Pro
 
 /** The only argument. Throws Exit. */
 function targetVersion({ args }: Invocation): string {
-  if (args.length === 0) throw badArguments("TARGET_VERSION not provided");
-  if (args.length > 1) throw badArguments("too many arguments");
-  if (args[0] === "") throw badArguments("target version not provided");
-  return args[0];
+  const [version, more] = args;
+  if (version === undefined) throw badArguments("TARGET_VERSION not provided");
+  if (more !== undefined) throw badArguments("too many arguments");
+  if (version === "") throw badArguments("target version not provided");
+  return version;
 }
 
 const validateCommand: Command = {

@@ -8,6 +8,7 @@ import {
   untilStopped,
 } from "@quorate/cli";
 import { withClient } from "../connect/globals.ts";
+import { onlyArgument } from "../connect/one-call.ts";
 import { printerOf } from "../printers/choose.ts";
 import { paddedHex } from "../printers/form.ts";
 import {
@@ -20,22 +21,22 @@ import {
 
 /** The only argument, an integer as Go parses it. Throws Exit. */
 function onlyNumber(
-  args: readonly string[],
+  invocation: Invocation,
   base: 10 | 16,
   usage: string,
   describe: (reason: string) => string,
 ): bigint {
-  if (args.length !== 1) throw badArguments(usage);
+  const text = onlyArgument(invocation, usage);
   try {
-    return parseBigInt64(args[0], base);
+    return parseBigInt64(text, base);
   } catch (error) {
     throw badArguments(describe((error as Error).message));
   }
 }
 
-function leaseId({ args }: Invocation, usage: string): bigint {
+function leaseId(invocation: Invocation, usage: string): bigint {
   return onlyNumber(
-    args,
+    invocation,
     16,
     usage,
     (reason) => `bad lease ID arg (${reason}), expecting ID in Hex`,
@@ -49,7 +50,7 @@ const grantCommand: Command = {
   short: "Grants a lease with a time to live in seconds",
   async run(invocation) {
     const ttl = onlyNumber(
-      invocation.args,
+      invocation,
       10,
       "lease grant command needs TTL argument",
       (reason) => `bad TTL (${reason})`,

@@ -1,6 +1,7 @@
 import type { Command, Invocation } from "@quorate/cli";
 import { badArguments } from "@quorate/cli";
 import { withClient } from "../connect/globals.ts";
+import { onlyArgument } from "../connect/one-call.ts";
 import { peerUrl } from "../connect/peer-url.ts";
 import { printerOf } from "../printers/choose.ts";
 import {
@@ -26,9 +27,8 @@ function peerUrls({ flags }: Invocation): string[] {
 }
 
 /** The only argument, a member's id. Throws Exit. */
-function memberId({ args }: Invocation): bigint {
-  if (args.length !== 1) throw badArguments("member ID is not provided");
-  return parseMemberId(args[0]);
+function memberId(invocation: Invocation): bigint {
+  return parseMemberId(onlyArgument(invocation, "member ID is not provided"));
 }
 
 const addCommand: Command = {
@@ -52,7 +52,8 @@ name or none yet, it was added before; it is printed again, with exit code 0.`,
   },
   async run(invocation) {
     const { args, flags, io } = invocation;
-    if (args.length < 1) throw badArguments("member name not provided");
+    const [name] = args;
+    if (name === undefined) throw badArguments("member name not provided");
     if (args.length > 1) {
       const hints = args
         .filter((one) => /^http/i.test(one))
@@ -61,10 +62,10 @@ name or none yet, it was added before; it is printed again, with exit code 0.`,
     }
     const urls = peerUrls(invocation);
     const printer = printerOf(invocation);
-    const addition = { name: args[0], urls, isLearner: flags.bool("learner") };
+    const addition = { name, urls, isLearner: flags.bool("learner") };
     const response = await withClient(invocation, ({ client }) => addOnce(client, io, addition));
     printer.form(memberAddForm, response);
-    if (printer.format === "simple") printVariables(io, args[0], urls, response);
+    if (printer.format === "simple") printVariables(io, name, urls, response);
   },
 };
 

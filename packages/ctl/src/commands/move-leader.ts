@@ -1,6 +1,6 @@
-import type { Command, Invocation } from "@quorate/cli";
-import { badArguments } from "@quorate/cli";
+import { badArguments, type Command, type Invocation } from "@quorate/cli";
 import { endpointsOf, withClient } from "../connect/globals.ts";
+import { onlyArgument } from "../connect/one-call.ts";
 import { printerOf } from "../printers/choose.ts";
 import { moveLeaderForm } from "../printers/member-forms.ts";
 import { parseMemberId } from "./member-id.ts";
@@ -21,9 +21,8 @@ export const moveLeaderCommand: Command = {
   use: "move-leader <transferee-member-id>",
   short: "Transfers leadership to another member",
   async run(invocation) {
-    const { args } = invocation;
-    if (args.length !== 1) throw badArguments("move-leader command needs 1 argument");
-    const target = parseMemberId(args[0], (reason) => reason);
+    const text = onlyArgument(invocation, "move-leader command needs 1 argument");
+    const target = parseMemberId(text, (reason) => reason);
     const printer = printerOf(invocation);
     const { endpoint, leader } = await leaderAmong(invocation);
     printer.form(

@@ -64,8 +64,8 @@ const grantCommand: Command = {
   long: "Lets a role read or write a key or a range of keys. The permission type is read, write or readwrite.",
   flags: rangeFlags,
   async run(invocation) {
-    const [role, kind, ...range] = invocation.args;
-    if (role === undefined || kind === undefined || range.length === 0) {
+    const [role, kind, key, end] = invocation.args;
+    if (role === undefined || kind === undefined || key === undefined) {
       throw badArguments(
         "role grant command requires role name, permission type, and key [endkey] as its argument",
       );
@@ -74,7 +74,7 @@ const grantCommand: Command = {
     if (permType === undefined) throw badArguments(`invalid permission type: ${kind}`);
     const printer = printerOf(invocation);
     await withClient(invocation, async ({ client, build: { prefixEnd } }) => {
-      const granted = permissionRange(invocation, range, prefixEnd);
+      const granted = permissionRange(invocation, [key, end], prefixEnd);
       const answer = await client.auth.roleGrantPermission(role, { permType, ...granted });
       printer.form(roleGrantForm(role), answer);
       for (const warning of widthWarnings(granted, prefixEnd))
@@ -88,17 +88,17 @@ const revokeCommand: Command = {
   short: "Takes back what a role may do with a key or a range of keys",
   flags: rangeFlags,
   async run(invocation) {
-    const [role, ...range] = invocation.args;
-    if (role === undefined || range.length === 0) {
+    const [role, start, end] = invocation.args;
+    if (role === undefined || start === undefined) {
       throw badArguments(
         "role revoke-permission command requires role name and key [endkey] as its argument",
       );
     }
     const printer = printerOf(invocation);
     await withClient(invocation, async ({ client, build }) => {
-      const { key, rangeEnd } = permissionRange(invocation, range, build.prefixEnd);
+      const { key, rangeEnd } = permissionRange(invocation, [start, end], build.prefixEnd);
       const answer = await client.auth.roleRevokePermission(role, key, rangeEnd);
-      printer.form(roleRevokeForm(role, fromUtf8(range[0]), rangeEnd), answer);
+      printer.form(roleRevokeForm(role, fromUtf8(start), rangeEnd), answer);
     });
   },
 };

@@ -1,5 +1,6 @@
 import type { Command, Invocation } from "@quorate/cli";
 import { badArguments, type Io, readAll } from "@quorate/cli";
+import { toUtf8 } from "@quorate/proto";
 import { withClient } from "../connect/globals.ts";
 import { onlyArgument, printAnswer } from "../connect/one-call.ts";
 import {
@@ -22,14 +23,10 @@ const interactiveFlag = {
 
 /** A new password: asked for twice, or the first word of standard input. Throws Exit. */
 async function newPassword({ flags, io }: Invocation, user: string): Promise<string> {
-  if (!flags.bool("interactive"))
-    return (
-      /[^\s]+/.exec(
-        Buffer.from(await readAll(io))
-          .toString()
-          .split("\n")[0],
-      )?.[0] ?? ""
-    );
+  if (!flags.bool("interactive")) {
+    const [line = ""] = toUtf8(await readAll(io)).split("\n", 1);
+    return /\S+/.exec(line)?.[0] ?? "";
+  }
   const first = await ask(io, `Password of ${user}: `);
   if (first === "") throw badArguments("empty password");
   if ((await ask(io, `Type password of ${user} again for confirmation: `)) !== first) {

@@ -1,6 +1,6 @@
 /** The facts about a program that completion scripts need. */
 import type { Program } from "@quorate/cli";
-import { commandNodes } from "@quorate/cli";
+import { commandName, commandNodes } from "@quorate/cli";
 
 /** A word to offer, with its help text. */
 export interface Choice {
@@ -33,7 +33,7 @@ export interface CommandPosition {
 export function positionsOf(program: Program): CommandPosition[] {
   return commandNodes(program).map(({ path, names, commands, flags }) => ({
     key: names.map((name) => `/${name}`).join(""),
-    commands: commands.map((command) => ({ word: command.use.split(" ")[0], doc: command.short })),
+    commands: commands.map((command) => ({ word: commandName(command), doc: command.short })),
     flags: [...flags]
       .sort(([a], [b]) => (a < b ? -1 : 1))
       .map(([name, flag]) => ({

@@ -10,8 +10,9 @@ import { withClient } from "./globals.ts";
 
 /** The only argument. Throws Exit with `usage` if there is not exactly one. */
 export function onlyArgument({ args }: Invocation, usage: string): string {
-  if (args.length !== 1) throw badArguments(usage);
-  return args[0];
+  const [only, more] = args;
+  if (only === undefined || more !== undefined) throw badArguments(usage);
+  return only;
 }
 
 /**

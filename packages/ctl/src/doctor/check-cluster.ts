@@ -51,16 +51,16 @@ export function checkEndpoints({ members }: ClusterView): Finding[] {
  */
 export function checkLogin({ members }: ClusterView): Finding[] {
   const refusing = members.filter((one) => refusedLogin(one) !== undefined);
-  if (refusing.length === 0) return [];
-  const [{ failure }] = refusing;
+  const [first] = refusing;
+  if (first === undefined) return [];
   return [
     {
       severity: "error",
       check: "login",
       member: "client",
-      seen: `${refusing.map(({ label }) => label).join(", ")} responded and refused the request: ${failure}`,
+      seen: `${refusing.map(({ label }) => label).join(", ")} responded and refused the request: ${first.failure}`,
       right: "a user of the cluster asks; root may see everything",
-      next: loginStep(defined(failure, "the failure")),
+      next: loginStep(defined(first.failure, "the failure")),
       run: [],
     },
   ];
@@ -246,7 +246,7 @@ export function checkVersions(view: ClusterView): Finding[] {
       byVersion.set(status.version, [...(byVersion.get(status.version) ?? []), label]);
   }
   if (byVersion.size <= 1) return [];
-  const [usual] = [...byVersion].sort(([, a], [, b]) => b.length - a.length)[0];
+  const [usual] = [...byVersion].sort(([, a], [, b]) => b.length - a.length).map(([one]) => one);
   return [...byVersion]
     .filter(([version]) => version !== usual)
     .map(([version, labels]) => ({

@@ -149,6 +149,6 @@ export function probeDisk(path: string, nowNs: () => bigint): DiskProbe {
   }
   tookMs.sort((a, b) => a - b);
   const at = (share: number): number =>
-    tookMs[Math.min(tookMs.length - 1, Math.floor(share * tookMs.length))];
+    tookMs[Math.min(tookMs.length - 1, Math.floor(share * tookMs.length))] ?? 0;
   return { path, p50Ms: at(0.5), p99Ms: at(0.99), syncs: tookMs.length };
 }

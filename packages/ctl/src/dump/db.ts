@@ -40,7 +40,10 @@ function withSource(
   return reportingErrors(async () => {
     checkArguments(invocation, argumentCount);
     await naming(async () => {
-      const source = await openSource(invocation.args[0], invocation.flags.durationMs("timeout"));
+      const source = await openSource(
+        invocation.args[0] ?? "",
+        invocation.flags.durationMs("timeout"),
+      );
       const out = new LineOutput(invocation.io);
       try {
         await task(source, out);
@@ -82,7 +85,7 @@ export function listBuckets(invocation: Invocation): Promise<void> {
 /** The records of one bucket, the last first. */
 export function iterateBucket(invocation: Invocation): Promise<void> {
   return withSource(invocation, 2, async (source, out) => {
-    const bucket = invocation.args[1];
+    const [, bucket = ""] = invocation.args;
     if (!source.bucketNames.includes(bucket)) {
       throw new Exit(
         ExitCode.error,
@@ -168,8 +171,9 @@ export function hashBuckets(invocation: Invocation): Promise<void> {
 export function scanKeys(invocation: Invocation): Promise<void> {
   return reportingErrors(async () => {
     checkArguments(invocation, 2);
-    const file = boltPath(invocation.args[0]);
-    const from = startRevision(invocation.args[1]);
+    const [path = "", revision = ""] = invocation.args;
+    const file = boltPath(path);
+    const from = startRevision(revision);
     const decode = decodeOf(invocation);
     if (file !== undefined) {
       await naming(() => scanFile(invocation, file, from, decode === "k8s"));

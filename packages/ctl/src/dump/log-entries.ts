@@ -40,7 +40,8 @@ export function readLog(disk: Disk, dir: string, after: number): LogContent {
         return;
       }
       // After a received snapshot, entries start again behind a gap; earlier ones are void.
-      const position = entries.length === 0 ? 0 : entry.index - entries[0].index;
+      const [first = entry] = entries;
+      const position = entry.index - first.index;
       if (position < 0 || position > entries.length) entries = [];
       else entries.length = position;
       entries.push(entry);

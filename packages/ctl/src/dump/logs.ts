@@ -222,7 +222,7 @@ class StreamDecoder {
   /** Starts the program; single spaces separate the words of `command`. */
   constructor(command: string) {
     this.#command = command;
-    const [program, ...args] = command.split(" ");
+    const [program = "", ...args] = command.split(" ");
     this.#child = spawn(program, args, { stdio: ["pipe", "pipe", "pipe"] });
     this.#child.on("error", (error) => {
       this.#failure = error;

@@ -3,7 +3,7 @@
  * `ID:7 put:{key:"foo" value:"bar" lease:1}`.
  */
 
-import { defined, sequenceLength, toUtf8 } from "@quorate/proto";
+import { concat, defined, sequenceLength, toUtf8 } from "@quorate/proto";
 import { type Field, FieldType, schema } from "./schema.ts";
 import { packedVarints, type WireField, wireFields } from "./wire.ts";
 
@@ -72,7 +72,8 @@ function single(field: Field, values: readonly WireField[], maxBytes: number): s
 }
 
 function join(pieces: readonly Uint8Array[]): Uint8Array {
-  return pieces.length === 1 ? pieces[0] : new Uint8Array(Buffer.concat(pieces));
+  const [first, second] = pieces;
+  return first !== undefined && second === undefined ? first : concat(pieces);
 }
 
 function textOf(
@@ -130,10 +131,11 @@ export function quoted(bytes: Uint8Array): string {
   for (let at = 0; at < bytes.length; ) {
     const size = sequenceLength(bytes, at, bytes.length);
     const char = size === 0 ? "" : toUtf8(bytes, at, at + size);
-    const code = char.codePointAt(0) ?? bytes[at];
+    const byte = bytes[at] ?? 0;
+    const code = char.codePointAt(0) ?? byte;
     if (NAMED[char] !== undefined) out += NAMED[char];
     else if (size === 0 || code < 0x20 || code === 0x7f)
-      out += `\\x${bytes[at].toString(16).padStart(2, "0")}`;
+      out += `\\x${byte.toString(16).padStart(2, "0")}`;
     else out += code >= 0x80 && code <= 0x9f ? `\\u${code.toString(16).padStart(4, "0")}` : char;
     at += Math.max(1, size);
   }

@@ -21,7 +21,7 @@ export class MetricsText {
     for (const line of text.split("\n")) {
       const match = line.startsWith("#") ? null : LINE.exec(line);
       if (match === null) continue;
-      const [, name, labels = "", number] = match;
+      const [, name = "", labels = "", number] = match;
       const value = number === "+Inf" ? Number.POSITIVE_INFINITY : Number(number);
       if (Number.isNaN(value)) continue;
       const samples = this.#samples.get(name);
@@ -97,7 +97,7 @@ export function histogramSince(
     return later;
   return {
     bounds: later.bounds,
-    cumulative: later.cumulative.map((count, i) => count - earlier.cumulative[i]),
+    cumulative: later.cumulative.map((count, i) => count - (earlier.cumulative[i] ?? 0)),
   };
 }
 
@@ -111,10 +111,11 @@ export function quantile(histogram: HistogramValues, q: number): number | undefi
   if (total <= 0) return undefined;
   const rank = q * total;
   const at = cumulative.findIndex((count) => count >= rank);
-  const upper = bounds[at];
-  if (!Number.isFinite(upper)) return bounds[at - 1];
-  const lower = at === 0 ? 0 : bounds[at - 1];
-  const below = at === 0 ? 0 : cumulative[at - 1];
-  const within = cumulative[at] - below;
-  return within === 0 ? upper : lower + (upper - lower) * ((rank - below) / within);
+  const lower = bounds[at - 1];
+  const upper = bounds[at] ?? Number.POSITIVE_INFINITY;
+  if (!Number.isFinite(upper)) return lower;
+  const below = cumulative[at - 1] ?? 0;
+  const within = (cumulative[at] ?? 0) - below;
+  const start = lower ?? 0;
+  return within === 0 ? upper : start + (upper - start) * ((rank - below) / within);
 }

@@ -233,8 +233,10 @@ function pointOf(
 ): { chain: Chain; point: { revision: number } | { timeMs: number } } {
   const catalog = readCatalog(nodeDisk, dir);
   const chains = chainsOf(catalog);
+  const [oldest] = chains;
   const newest = chains.at(-1);
-  if (newest === undefined) throw new BackupError("OutOfRange", dir, "it has no base snapshot");
+  if (oldest === undefined || newest === undefined)
+    throw new BackupError("OutOfRange", dir, "it has no base snapshot");
   if (at === "") return { chain: newest, point: { revision: newest.last } };
   const point = parsePoint(at);
   if ("revision" in point) return { chain: chainFor(catalog, point.revision), point };
@@ -244,7 +246,7 @@ function pointOf(
     throw new BackupError(
       "OutOfRange",
       dir,
-      `it begins at ${isoTime(chains[0].base.timeMs)}, after ${isoTime(timeMs)}`,
+      `it begins at ${isoTime(oldest.base.timeMs)}, after ${isoTime(timeMs)}`,
     );
   if (timeMs > chain.lastTimeMs)
     warn(

@@ -74,9 +74,9 @@ function refuseExisting(path: string): void {
 
 function planOf({ args, flags }: Invocation, { command, from, to }: Way): Plan {
   const dataDir = directoryArgument(args, command);
-  const [target, outerWal, newWal] = ["data-dir", "wal-dir", "new-wal-dir"].map((name) =>
-    plainPath(flags.string(name)),
-  );
+  const target = plainPath(flags.string("data-dir"));
+  const outerWal = plainPath(flags.string("wal-dir"));
+  const newWal = plainPath(flags.string("new-wal-dir"));
   const source = {
     memberDir: `${dataDir}/member`,
     walDir: outerWal || `${dataDir}/member/wal`,

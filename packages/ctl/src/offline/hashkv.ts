@@ -18,10 +18,11 @@ that both have. In the simple format the line has hash, hash revision and compac
   run: (invocation) =>
     reportingErrors(async () => {
       const { args } = invocation;
-      if (args.length !== 1)
+      const [place, more] = args;
+      if (place === undefined || more !== undefined)
         throw new Exit(ExitCode.error, `accepts 1 arg(s), received ${args.length}`);
-      if (nodeDisk.stat(args[0]) === undefined)
-        throw new Exit(ExitCode.error, `stat ${args[0]}: no such file or directory`);
+      if (nodeDisk.stat(place) === undefined)
+        throw new Exit(ExitCode.error, `stat ${place}: no such file or directory`);
       const dataDir = directoryArgument(args, "hashkv");
       checkForm(invocation);
       await withStore(dataDir, async (store) => {

@@ -33,7 +33,7 @@ export function printReport({ flags, io }: Invocation, fields: readonly ReportFi
       break;
     case "fields":
       for (const { title, field, value } of fields)
-        io.stdout(`"${field ?? title[0].toUpperCase() + title.slice(1)}" : ${value}\n`);
+        io.stdout(`"${field ?? title.charAt(0).toUpperCase() + title.slice(1)}" : ${value}\n`);
       break;
     case "table":
       io.stdout(

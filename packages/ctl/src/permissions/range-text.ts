@@ -23,7 +23,7 @@ type PrefixEnd = (key: Uint8Array) => Uint8Array;
  */
 export function permissionRange(
   { flags }: Pick<Invocation, "flags">,
-  [key, end]: readonly string[],
+  [key, end]: readonly [key: string, end: string | undefined],
   prefixEnd: PrefixEnd,
 ): { key: Uint8Array; rangeEnd: Uint8Array } {
   const prefix = flags.bool("prefix");

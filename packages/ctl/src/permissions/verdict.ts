@@ -93,8 +93,8 @@ function cover(need: KeyRange, useful: readonly Grant[]): Pick<Verdict, "by" | "
   let next = 0;
   while (at !== undefined && isBefore(at, need.end)) {
     let best: Grant | undefined;
-    for (; next < useful.length && useful[next].key <= at; next++) {
-      if (best === undefined || isLonger(useful[next], best)) best = useful[next];
+    for (let grant = useful[next]; grant !== undefined && grant.key <= at; grant = useful[++next]) {
+      if (best === undefined || isLonger(grant, best)) best = grant;
     }
     if (best !== undefined && isBefore(at, best.end)) {
       by.push(best);

@@ -109,34 +109,43 @@ const GAP = "  ";
  */
 export function layOut({ header, rows }: Table, { paint, columns }: Page): string {
   const shown = header
-    .map((_, column) => column)
-    .filter((column) => rows.length === 0 || rows.some((row) => row[column] !== ""));
-  const titles = shown.map((column) => header[column].replaceAll("_", " ").toUpperCase());
-  const cells = rows.map((row) => shown.map((column) => row[column]));
-  const widths = titles.map((title, index) =>
-    Math.max(title.length, ...cells.map((row) => row[index].length)),
-  );
-  const total = widths.reduce((sum, width) => sum + width + GAP.length, -GAP.length);
-  if (total > columns && rows.length > 0) return blocks(titles, cells, paint);
-  const line = (texts: readonly string[]): string =>
-    texts
-      .map((text, index) => text.padEnd(widths[index]))
+    .map((name, at) =>
+      columnOf(
+        name.replaceAll("_", " ").toUpperCase(),
+        rows.map((row) => row[at] ?? ""),
+      ),
+    )
+    .filter(({ cells }) => cells.length === 0 || cells.some((cell) => cell !== ""));
+  const total = shown.reduce((sum, { width }) => sum + width + GAP.length, -GAP.length);
+  if (total > columns && rows.length > 0)
+    return rows.map((_, at) => block(shown, at, paint)).join("\n");
+  const line = (textOf: (column: Column) => string): string =>
+    shown
+      .map((column) => textOf(column).padEnd(column.width))
       .join(GAP)
       .trimEnd();
-  return [paint(line(titles), "bold"), ...cells.map(line)].map((text) => `${text}\n`).join("");
+  const titles = paint(
+    line(({ title }) => title),
+    "bold",
+  );
+  const lines = rows.map((_, at) => line(({ cells }) => cells[at] ?? ""));
+  return [titles, ...lines].map((text) => `${text}\n`).join("");
 }
 
-function blocks(
-  titles: readonly string[],
-  rows: readonly (readonly string[])[],
-  paint: Paint,
-): string {
-  const width = Math.max(...titles.map((title) => title.length));
-  return rows
-    .map((row) =>
-      titles
-        .map((title, index) => `${paint(title.padEnd(width), "bold")}${GAP}${row[index]}\n`)
-        .join(""),
-    )
-    .join("\n");
+interface Column {
+  readonly title: string;
+  /** By row. */
+  readonly cells: readonly string[];
+  readonly width: number;
+}
+
+function columnOf(title: string, cells: readonly string[]): Column {
+  return { title, cells, width: Math.max(title.length, ...cells.map(({ length }) => length)) };
+}
+
+function block(columns: readonly Column[], at: number, paint: Paint): string {
+  const width = Math.max(...columns.map(({ title }) => title.length));
+  return columns
+    .map(({ title, cells }) => `${paint(title.padEnd(width), "bold")}${GAP}${cells[at]}\n`)
+    .join("");
 }

@@ -1,6 +1,7 @@
 /**
  * The columns of top's tables: the cell for a member, and the thresholds of warnings.
  */
+import { defined } from "@quorate/proto";
 import { refusedLogin } from "../observe/login.ts";
 import { figures, leads, p99, rate } from "./figures.ts";
 import { shownBytes, shownCount, shownRate, shownSeconds, shownShare, UNKNOWN } from "./numbers.ts";
@@ -157,6 +158,11 @@ const requestColumn: TopColumn = {
 export interface View {
   readonly name: string;
   readonly columns: readonly TopColumn[];
+}
+
+/** The view at a position of `views`. */
+export function viewAt(position: number): View {
+  return defined(views[position], "the view");
 }
 
 /** In the order of their keys, from 1. */

@@ -15,7 +15,7 @@ import type { Paint } from "@quorate/cli";
 import { idToHex } from "@quorate/proto";
 import { refusedLogin } from "../observe/login.ts";
 import { hasResponded } from "../observe/responded.ts";
-import { shownAge, type TopColumn, type View, views } from "./columns.ts";
+import { shownAge, type TopColumn, type View, viewAt, views } from "./columns.ts";
 import { figures } from "./figures.ts";
 import type { ScreenState } from "./keys.ts";
 import { boxed, cutLine, type Line, lineWidth, type Span, shownLine, span } from "./line.ts";
@@ -84,7 +84,7 @@ function isShownBefore(title: string, view: number): boolean {
 }
 
 function bare(picture: Picture, state: ScreenState, size: FrameSize): Line[] {
-  const { columns } = views[state.view];
+  const { columns } = viewAt(state.view);
   const rows = table(columns, picture.rows, (row) => ageOf(row, picture), {
     width: size.columns,
     ...sorting(state),
@@ -101,7 +101,7 @@ function full(picture: Picture, state: ScreenState, size: FrameSize): Line[] {
   const top = [titleLine(picture, size.columns), ratesLine(picture, size.columns)];
   const bottom = [...troubles, footer(state, size)];
   let left = size.rows - top.length - bottom.length;
-  const view = views[state.view];
+  const view = viewAt(state.view);
   const shownRows = Math.max(1, Math.min(picture.rows.length, left - 3));
   const main = tableBox(picture, state, view, size.columns, shownRows);
   left -= main.length;
@@ -262,7 +262,7 @@ function graphBoxes(picture: Picture, width: number, height: number): Line[] {
   const leftWidth = Math.floor(width / 2);
   const left = box("writes/s", picture.writes, "green", leftWidth, height);
   const right = box("reads/s", picture.reads, "blue", width - leftWidth, height);
-  return left.map((line, i) => [...line, ...right[i]]);
+  return left.map((line, i) => [...line, ...(right[i] ?? [])]);
 }
 
 /** Alarms, silent members with the reason, and the number of hidden members. */

@@ -21,9 +21,8 @@ export class History {
   /** The newest `count` values, or all if there are fewer, oldest first. */
   last(count: number): number[] {
     const size = Math.min(Math.max(count, 0), this.length);
-    return Array.from(
-      { length: size },
-      (_, i) => this.#values[(this.#count - size + i) % HISTORY_SAMPLES],
-    );
+    const next = this.#count % HISTORY_SAMPLES;
+    const all = [...this.#values.subarray(next), ...this.#values.subarray(0, next)];
+    return all.slice(HISTORY_SAMPLES - size);
   }
 }

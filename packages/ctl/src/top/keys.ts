@@ -1,5 +1,6 @@
 /** How keys change the screen: a pure function from one state to the next. */
-import { views } from "./columns.ts";
+import { defined } from "@quorate/proto";
+import { viewAt, views } from "./columns.ts";
 
 /** The state of the screen. */
 export interface ScreenState {
@@ -78,8 +79,8 @@ export function afterKey(
 
 /** Numbers sort descending first, texts ascending. */
 function sortedByNext({ view, sortBy }: ScreenState, step: number): Partial<ScreenState> {
-  const { columns } = views[view];
+  const { columns } = viewAt(view);
   const at = columns.findIndex(({ title }) => title === sortBy);
-  const next = columns[(at + step + columns.length) % columns.length];
+  const next = defined(columns[(at + step + columns.length) % columns.length], "a column");
   return { sortBy: next.title, descending: next.isText !== true };
 }

@@ -3,7 +3,7 @@
  * counts at once, so a silent member delays no other. At most one poll per member is pending. Has
  * no timers: deadlines are the prober's.
  */
-import type { Member, StatusResponse } from "@quorate/proto";
+import { defined, type Member, type StatusResponse } from "@quorate/proto";
 import { labelOf } from "../observe/listed-member.ts";
 import { MetricsText } from "../observe/metrics-text.ts";
 import type { Prober } from "../observe/prober.ts";
@@ -124,8 +124,9 @@ export class Observer {
   }
 
   async #look(place: MemberState): Promise<void> {
+    const { endpoints, turn } = place;
+    const endpoint = defined(endpoints[turn % endpoints.length], "an endpoint");
     place.isBusy = true;
-    const endpoint = place.endpoints[place.turn % place.endpoints.length];
     try {
       await Promise.all([this.#askStatus(place, endpoint), this.#askMetrics(place, endpoint)]);
     } finally {

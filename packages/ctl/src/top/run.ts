@@ -13,7 +13,7 @@ import { accessOf, endpointsOf } from "../connect/globals.ts";
 import { memberTimeoutMs } from "../observe/flags.ts";
 import { loginStep, refusedLogin } from "../observe/login.ts";
 import { type Prober, prober } from "../observe/prober.ts";
-import { cellText, views } from "./columns.ts";
+import { cellText, viewAt } from "./columns.ts";
 import { type FrameSize, frame, plainFrame } from "./frame.ts";
 import { afterKey, firstState, keyHelp, type ScreenState } from "./keys.ts";
 import { boxed, cutLine, type Line, shownLine, span } from "./line.ts";
@@ -164,7 +164,7 @@ export async function live(
 
 /** Keys, the columns of the table in view, and their thresholds. */
 export function helpFrame({ view }: ScreenState, size: FrameSize, paint: Paint): string[] {
-  const { name, columns } = views[view];
+  const { name, columns } = viewAt(view);
   const keys = keyHelp.map(
     ([key, what]): Line => [span(key.padEnd(13), "bold", "cyan"), span(what)],
   );

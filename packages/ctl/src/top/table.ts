@@ -1,5 +1,7 @@
 /** A table of members: selects columns that fit, sets widths, sorts rows. */
+
 import type { Style } from "@quorate/cli";
+import { defined } from "@quorate/proto";
 import { cellText, type Level, levelOf, type RowAge, type TopColumn } from "./columns.ts";
 import { leads } from "./figures.ts";
 import { type Line, type Span, span, widthOf } from "./line.ts";
@@ -30,6 +32,12 @@ interface Cell {
   readonly isOld: boolean;
 }
 
+interface SizedColumn {
+  readonly column: TopColumn;
+  readonly cells: ReadonlyMap<Row, Cell>;
+  readonly width: number;
+}
+
 /** The title line, and a line per row. */
 export function table(
   columns: readonly TopColumn[],
@@ -38,35 +46,30 @@ export function table(
   options: TableOptions,
 ): Line[] {
   const sorted = sortedRows(columns, rows, ageOf, options);
-  const cells = sorted.map((row) => columns.map((column) => cellOf(column, row, rows, ageOf(row))));
-  const widths = columns.map(({ title }, i) =>
-    Math.max(title.length + 1, ...cells.map((row) => widthOf(row[i].text))),
-  );
-  const shown = fitting(columns, widths, options.width);
-  const used = shown.reduce((sum, i) => sum + widths[i] + GAP, -GAP);
+  const all = columns.map((column): SizedColumn => {
+    const cells = new Map(sorted.map((row) => [row, cellOf(column, row, rows, ageOf(row))]));
+    const widths = [...cells.values()].map(({ text }) => widthOf(text));
+    return { column, cells, width: Math.max(column.title.length + 1, ...widths) };
+  });
+  const shown = fitting(all, options.width);
+  const used = shown.reduce((sum, { width }) => sum + width + GAP, -GAP);
   const free =
     options.width === undefined || options.trend !== true
       ? 0
       : Math.min(MAX_TREND, options.width - used - GAP);
   const trendWidth = free >= MIN_TREND ? free : 0;
-  const heads = shown.flatMap((i, at): Span[] => {
-    const isSorted = columns[i].title === options.sortBy;
-    const title = columns[i].title + (isSorted ? (options.descending === true ? "▼" : "▲") : "");
+  const heads = shown.flatMap(({ column, width }, at): Span[] => {
+    const isSorted = column.title === options.sortBy;
+    const title = column.title + (isSorted ? (options.descending === true ? "▼" : "▲") : "");
     return spaced(
       at,
-      span(pad(title, widths[i], columns[i]), "bold", ...(isSorted ? (["cyan"] as const) : [])),
+      span(pad(title, width, column), "bold", ...(isSorted ? (["cyan"] as const) : [])),
     );
   });
-  const lines = cells.map((row, at): Line => {
-    const spans = shown.flatMap((i, n) =>
-      spaced(n, cellSpan(row[i], widths[i], columns[i], sorted[at], ageOf(sorted[at]))),
-    );
+  const lines = sorted.map((row): Line => {
+    const spans = shown.flatMap((one, at) => spaced(at, cellSpan(one, row, ageOf(row))));
     if (trendWidth === 0) return spans;
-    return [
-      ...spans,
-      span("  "),
-      span(sparkline(sorted[at].calls.last(trendWidth), trendWidth), "blue"),
-    ];
+    return [...spans, span("  "), span(sparkline(row.calls.last(trendWidth), trendWidth), "blue")];
   });
   const trendHead =
     trendWidth === 0
@@ -100,7 +103,8 @@ function cellOf(column: TopColumn, row: Row, all: readonly Row[], age: RowAge): 
   };
 }
 
-function cellSpan(cell: Cell, width: number, column: TopColumn, row: Row, age: RowAge): Span {
+function cellSpan({ column, cells, width }: SizedColumn, row: Row, age: RowAge): Span {
+  const cell = defined(cells.get(row), "the cell");
   const text = pad(cell.text, width, column);
   const isRole = column.title === "ROLE";
   if (isRole && (age.silentMs !== undefined || cell.text === "no leader"))
@@ -118,21 +122,16 @@ const levelStyles: Readonly<Record<Level, readonly Style[]>> = {
 };
 
 /** The columns that fit, chosen by lowest rank, in their own order. */
-function fitting(
-  columns: readonly TopColumn[],
-  widths: readonly number[],
-  width: number | undefined,
-): number[] {
-  const all = columns.map((_, i) => i);
+function fitting(all: readonly SizedColumn[], width: number | undefined): readonly SizedColumn[] {
   if (width === undefined) return all;
-  const kept = new Set<number>();
+  const kept = new Set<SizedColumn>();
   let used = -GAP;
-  for (const i of [...all].sort((a, b) => columns[a].rank - columns[b].rank || a - b)) {
-    if (used + GAP + widths[i] > width && columns[i].rank > 0) continue;
-    kept.add(i);
-    used += GAP + widths[i];
+  for (const one of all.toSorted((a, b) => a.column.rank - b.column.rank)) {
+    if (used + GAP + one.width > width && one.column.rank > 0) continue;
+    kept.add(one);
+    used += GAP + one.width;
   }
-  return all.filter((i) => kept.has(i));
+  return all.filter((one) => kept.has(one));
 }
 
 /** Unknown values sort last in either direction. */

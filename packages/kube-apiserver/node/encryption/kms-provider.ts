@@ -10,7 +10,7 @@
  *     no status              -> retried each 10 s; the health check "kms-providers" fails
  */
 import { createHash, createHmac, randomBytes } from "node:crypto";
-import type { Clock, Logger, Timer } from "@quorate/host";
+import { type Clock, keepNewest, type Logger, type Timer } from "@quorate/host";
 import {
   isDns1123Subdomain,
   type Untransformed,
@@ -152,9 +152,7 @@ export class KmsProvider implements ValueTransformer {
 
   #keep(id: string, cipher: Promise<ValueTransformer>): void {
     this.#keys.set(id, cipher);
-    if (this.#keys.size <= MAX_KEYS) return;
-    const [oldest] = this.#keys.keys();
-    this.#keys.delete(oldest);
+    keepNewest(this.#keys, MAX_KEYS);
   }
 
   async #check(): Promise<void> {

@@ -3,6 +3,7 @@
  * or by a JSON patch (apiserver: pkg/admission/plugin/policy/mutating). Nobody owns the fields that
  * they set.
  */
+
 import {
   ApiError,
   internalError,
@@ -12,6 +13,7 @@ import {
   semanticEqual,
   serviceUnavailable,
 } from "@quorate/kube-storage";
+import { defined } from "@quorate/proto";
 import { jsonPatched, PatchFailure, TEST_FAILED } from "../apply/json-patch.ts";
 import { atomicPaths } from "../apply/typed-fields.ts";
 import { mergeTyped } from "../apply/typed-merge.ts";
@@ -116,7 +118,7 @@ class MutatingRequest {
     for (const [i, mutation] of (policy.spec.mutations ?? []).entries()) {
       const present = { ...request, object };
       try {
-        object = await this.#patched(mutation, compiled.mutations[i], {
+        object = await this.#patched(mutation, defined(compiled.mutations[i], "the mutation"), {
           ...invocation,
           request: present,
           compiled,
@@ -184,9 +186,9 @@ class MutatingRequest {
           : `policy '${policy.name}' with binding '${binding.name}' denied request: ${message}`,
     }));
     const all = [...(details?.causes ?? []), ...causes];
-    const isOfRun = !failures[0].message.startsWith("failed to configure ");
+    const isOfRun = failures[0]?.message.startsWith("failed to configure ") !== true;
     const reason = isOfRun ? "Invalid" : "Forbidden";
-    throw new ApiError(403, reason, causes[0].message, { ...details, causes: all });
+    throw new ApiError(403, reason, causes[0]?.message ?? why, { ...details, causes: all });
   }
 }
 

@@ -2,7 +2,7 @@
  * NamespaceLifecycle (apiserver: pkg/admission/plugin/namespace/lifecycle): writes need their
  * namespace; a namespace that is being deleted takes no new objects; some are never deleted.
  */
-import type { Clock } from "@quorate/host";
+import { type Clock, setNewest } from "@quorate/host";
 import {
   ApiError,
   forbidden,
@@ -40,7 +40,7 @@ async function check(
   if (kind.group === "" && kind.kind === "Namespace") {
     if (operation !== "DELETE") return;
     if (IMMORTAL.has(name)) throw forbidden(resource, name, "this namespace may not be deleted");
-    remember(deletedAtMs, name, clock.monotonicMs());
+    setNewest(deletedAtMs, name, clock.monotonicMs(), MAX_LIVE_LOOKUPS);
     return;
   }
   if (namespace === "" || operation === "DELETE" || operation === "CONNECT") return;
@@ -74,14 +74,6 @@ function terminating(attributes: AdmissionAttributes): ApiError {
     field: "metadata.namespace",
   };
   return new ApiError(httpStatus, code, message, { ...details, causes: [cause] });
-}
-
-function remember(deletedAtMs: Map<string, number>, name: string, nowMs: number): void {
-  deletedAtMs.delete(name);
-  deletedAtMs.set(name, nowMs);
-  if (deletedAtMs.size <= MAX_LIVE_LOOKUPS) return;
-  const [oldest] = deletedAtMs.keys();
-  deletedAtMs.delete(oldest);
 }
 
 function phaseOf(namespace: KubeObject | undefined): string {

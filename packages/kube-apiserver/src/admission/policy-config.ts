@@ -1,5 +1,5 @@
 /**
- * ValidatingAdmissionPolicies, MutatingAdmissionPolicies and their bindings, as they are stored, and
+ * ValidatingAdmissionPolicies, MutatingAdmissionPolicies and their bindings as they are stored, and
  * the list of all that are bound (apiserver: pkg/admission/plugin/policy/generic/policy_source.go).
  */
 import type { KubeObject, LabelSelectorObject } from "@quorate/kube-storage";

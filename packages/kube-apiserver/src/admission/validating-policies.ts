@@ -195,7 +195,7 @@ class ValidatingRequest {
     const text = `ValidatingAdmissionPolicy '${policy.name}'${by} denied request: ${denial.message}`;
     const { message, details } = admissionForbidden(this.#attributes, text);
     const { reason = "Invalid" } = denial;
-    const code = Object.hasOwn(CODES, reason) ? CODES[reason] : 422;
+    const code = (Object.hasOwn(CODES, reason) ? CODES[reason] : undefined) ?? 422;
     const causes = [...(details?.causes ?? []), { message: text }];
     return new ApiError(code, reason, message, { ...details, causes });
   }

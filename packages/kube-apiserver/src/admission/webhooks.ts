@@ -3,7 +3,9 @@
  * object that the one before left. Those with reinvocationPolicy IfNeeded are called a second time
  * when something changed the object after them (apiserver: mutating/dispatcher.go).
  */
+
 import { ApiError, internalError, type KubeObject, semanticEqual } from "@quorate/kube-storage";
+import { defined } from "@quorate/proto";
 import type { ApplyPatch } from "../apply/patch-types.ts";
 import type { AdmissionAttributes } from "./admission.ts";
 import { type AdmissionPlugin, Reinvocation, type Rounds } from "./chain.ts";
@@ -122,7 +124,7 @@ async function decoded(
   if (of === undefined || own === undefined) throw internalError("the resource is served no more");
   try {
     const { object } = of.decode(value);
-    return isConverted ? (await own.convert([object]))[0] : object;
+    return isConverted ? defined((await own.convert([object]))[0], "the object") : object;
   } catch (error) {
     if (error instanceof ApiError) throw internalError(error.message);
     throw error;

@@ -37,8 +37,9 @@ export function conflictError(conflicts: readonly Conflict[]): ApiError {
 }
 
 function messageOf(conflicts: readonly Conflict[]): string {
-  if (conflicts.length === 1) {
-    const [{ manager, path }] = conflicts;
+  const [first, second] = conflicts;
+  if (first !== undefined && second === undefined) {
+    const { manager, path } = first;
     return `Apply failed with 1 conflict: conflict with ${managerText(manager)}: ${pathText(path)}`;
   }
   const paths = Map.groupBy(conflicts, ({ manager }) => manager);

@@ -310,7 +310,8 @@ function decodeOrNothing(entries: readonly ManagedFieldsEntry[] | undefined): Ma
 /** A client removes all managers by an empty list, or by a list with one empty entry. */
 function isReset(entries: readonly ManagedFieldsEntry[] | null | undefined): boolean {
   if (!entries) return false;
-  return entries.length === 0 || (entries.length === 1 && Object.keys(entries[0]).length === 0);
+  const [first, second] = entries;
+  return first === undefined || (second === undefined && Object.keys(first).length === 0);
 }
 
 function managedOf(live: KubeObject): Managed {

@@ -79,11 +79,14 @@ const RANKS = "fkvi";
 /** Sorts steps as managedFields list them, in place. */
 export function sortPathElements(elements: PathElement[]): PathElement[] {
   if (elements.every((element) => element.startsWith("f:"))) return elements.sort(compareText);
-  const decoded = elements.map((element) => ({ element, content: contentOf(element) }));
+  const decoded = elements.map((element) => ({
+    element,
+    rank: RANKS.indexOf(element.charAt(0)),
+    content: contentOf(element),
+  }));
   decoded.sort((a, b) => {
-    const rank = RANKS.indexOf(a.element[0]) - RANKS.indexOf(b.element[0]);
-    if (rank !== 0) return rank;
-    if (a.element[0] !== "k") return compareValues(a.content, b.content);
+    if (a.rank !== b.rank) return a.rank - b.rank;
+    if (!a.element.startsWith("k")) return compareValues(a.content, b.content);
     return compareFields(a.content as KeyFields, b.content as KeyFields);
   });
   return decoded.map(({ element }) => element);
@@ -105,11 +108,11 @@ function fieldsOf(value: object): KeyFields {
 }
 
 function compareFields(left: KeyFields, right: KeyFields): number {
-  for (let at = 0; at < left.length && at < right.length; at++) {
-    const names = compareText(left[at][0], right[at][0]);
-    if (names !== 0) return names;
-    const values = compareValues(left[at][1], right[at][1]);
-    if (values !== 0) return values;
+  for (const [at, [name, value]] of left.entries()) {
+    const other = right[at];
+    if (other === undefined) break;
+    const order = compareText(name, other[0]) || compareValues(value, other[1]);
+    if (order !== 0) return order;
   }
   return left.length - right.length;
 }

@@ -96,8 +96,10 @@ function mergeByKey(
   for (const item of patch) {
     if (!Object.hasOwn(item, mergeKey)) throw noMergeKey(item, mergeKey);
     const place = places.get(item[mergeKey]);
-    if (place === undefined) places.set(item[mergeKey], merged.push(item) - 1);
-    else merged[place] = mergeItem(merged[place], item);
+    const present = place === undefined ? undefined : merged[place];
+    if (place === undefined || present === undefined)
+      places.set(item[mergeKey], merged.push(item) - 1);
+    else merged[place] = mergeItem(present, item);
   }
   return merged;
 }

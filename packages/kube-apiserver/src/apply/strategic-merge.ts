@@ -176,14 +176,16 @@ function listMeta(
 }
 
 function findField(schema: Schema, name: string): Schema {
-  const properties = schema.properties;
+  const { properties } = schema;
   if (properties === undefined) {
     throw patchError("merging an object in json but data type is not struct, instead is: map");
   }
-  if (Object.hasOwn(properties, name)) return properties[name];
   const folded = name.toLowerCase();
-  const alike = Object.keys(properties).find((each) => each.toLowerCase() === folded);
-  if (alike !== undefined) return properties[alike];
+  const known = Object.hasOwn(properties, name)
+    ? name
+    : Object.keys(properties).find((each) => each.toLowerCase() === folded);
+  const field = known === undefined ? undefined : properties[known];
+  if (field !== undefined) return field;
   const type = schema.definition?.split(".").at(-1) ?? "";
   throw patchError(
     `unable to find api field in struct ${type} for the json field ${goQuote(name)}`,

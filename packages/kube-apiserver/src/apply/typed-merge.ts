@@ -80,6 +80,8 @@ class ListMerger {
   readonly #applied = new Map<PathElement, unknown>();
   /** The applied items that are present too, in the order of the applied list. */
   readonly #shared: PathElement[];
+  /** The items that are in both lists and in the result. */
+  readonly #done = new Set<PathElement>();
   readonly #out: unknown[] = [];
 
   constructor(type: ListType, left: readonly unknown[], right: readonly unknown[]) {
@@ -93,43 +95,42 @@ class ListMerger {
   merge(): unknown[] {
     const left = this.#leftKeys;
     const right = this.#rightKeys;
-    const done = new Set<PathElement>();
     let nextShared = 0;
     for (let l = 0, r = 0; l < left.length || r < right.length; ) {
-      if (l < left.length && r < right.length) {
-        const key = left[l];
-        if (key === right[r]) {
-          done.add(key);
-          this.#push(this.#present.get(key), this.#applied.get(key));
-          l++;
-          r++;
-          nextShared++;
-          continue;
-        }
-        const wanted = this.#shared[nextShared];
-        // A shared item, but another one comes first in the applied order.
-        if (this.#applied.has(key) && wanted !== undefined && wanted !== key) {
-          l++;
-          continue;
-        }
+      const present = left[l];
+      const applied = right[r];
+      if (present !== undefined && present === applied) {
+        this.#pushBoth(present);
+        l++;
+        r++;
+        nextShared++;
+        continue;
       }
-      if (l < left.length) {
-        const key = left[l];
-        if (!this.#applied.has(key)) {
+      if (present !== undefined) {
+        if (!this.#applied.has(present)) {
           this.#push(this.#left[l], undefined);
           l++;
           continue;
         }
-        if (done.has(key)) l++;
+        const wanted = this.#shared[nextShared];
+        // A shared item, but another one comes first in the applied order.
+        if (applied !== undefined && wanted !== undefined && wanted !== present) {
+          l++;
+          continue;
+        }
+        if (this.#done.has(present)) l++;
       }
-      if (r >= right.length) continue;
-      const key = right[r];
-      done.add(key);
-      this.#push(this.#present.get(key), this.#applied.get(key));
+      if (applied === undefined) continue;
+      this.#pushBoth(applied);
       r++;
-      if (this.#shared[nextShared] === key) nextShared++;
+      if (this.#shared[nextShared] === applied) nextShared++;
     }
     return this.#out;
+  }
+
+  #pushBoth(key: PathElement): void {
+    this.#done.add(key);
+    this.#push(this.#present.get(key), this.#applied.get(key));
   }
 
   #push(present: unknown, applied: unknown): void {

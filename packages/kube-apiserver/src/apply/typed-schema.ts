@@ -87,8 +87,9 @@ const RAW_EXTENSION = "io.k8s.apimachinery.pkg.runtime.RawExtension";
 
 class TypeMaker {
   readonly #metadata: Schema | undefined;
-  /** By schema; the second map is for schemas below x-kubernetes-preserve-unknown-fields. */
-  readonly #known = [new Map<Schema, TypeAtom>(), new Map<Schema, TypeAtom>()];
+  readonly #known = new Map<Schema, TypeAtom>();
+  /** For schemas below x-kubernetes-preserve-unknown-fields. */
+  readonly #knownPreserving = new Map<Schema, TypeAtom>();
 
   constructor(root: Schema) {
     this.#metadata = root.properties?.["metadata"];
@@ -100,7 +101,7 @@ class TypeMaker {
     const preserve =
       schema["x-kubernetes-preserve-unknown-fields"] === true ||
       (inherited && schema.definition === undefined);
-    const known = this.#known[preserve ? 1 : 0];
+    const known = preserve ? this.#knownPreserving : this.#known;
     const present = known.get(schema);
     if (present !== undefined) return present;
     // Schemas may be cyclic: the type is known before its parts are.

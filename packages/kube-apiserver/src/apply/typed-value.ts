@@ -80,8 +80,9 @@ function keyedItem(type: ListType, item: unknown): PathElement {
   if (!isMap(item)) {
     throw new TypedError("associative list with keys may not have non-map elements");
   }
-  if (type.keys.length === 1 && Object.hasOwn(item, type.keys[0])) {
-    return singleKeyElement(type.keys[0], item[type.keys[0]]);
+  const [only, second] = type.keys;
+  if (only !== undefined && second === undefined && Object.hasOwn(item, only)) {
+    return singleKeyElement(only, item[only]);
   }
   const fields: Record<string, unknown> = {};
   let found = false;
@@ -148,9 +149,9 @@ export function validateTyped(type: TypeAtom, value: unknown, allowDuplicates: b
   const validator = new Validator(allowDuplicates);
   validator.visit(type, value);
   const { errors } = validator;
-  if (errors.length === 0) return;
-  const all = errors.length === 1 ? errors[0] : ["errors:", ...errors].join("\n  ");
-  throw new TypedError(all);
+  const [first, second] = errors;
+  if (first === undefined) return;
+  throw new TypedError(second === undefined ? first : ["errors:", ...errors].join("\n  "));
 }
 
 /** Checks a value against its type (structured-merge-diff: typed/validate.go). */

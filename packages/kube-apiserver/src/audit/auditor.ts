@@ -128,7 +128,7 @@ function referenceOf(attributes: AuthorizerAttributes) {
 
 /** What a request that could not be authenticated had tried. */
 export function attemptedMethods(head: HttpHead, hasCertificate: boolean): string {
-  const [scheme, credential] = (head.headers.get("authorization") ?? "").trim().split(" ", 2);
+  const [scheme = "", credential] = (head.headers.get("authorization") ?? "").trim().split(" ", 2);
   const methods: string[] = [];
   if (credential !== undefined && scheme.toLowerCase() === "basic") methods.push("basic");
   if (credential !== undefined && scheme.toLowerCase() === "bearer") methods.push("bearer");

@@ -120,7 +120,7 @@ function certificateUser(head: HttpHead): UserInfo | undefined {
 
 /** The token of an Authorization header (RFC 6750); undefined where it has none. */
 function bearerToken(header: string | undefined): string | undefined {
-  const [scheme, token] = (header ?? "").trim().split(" ", 3);
+  const [scheme = "", token] = (header ?? "").trim().split(" ", 3);
   if (token === undefined || token === "" || scheme.toLowerCase() !== "bearer") return undefined;
   return token;
 }

@@ -3,7 +3,7 @@
  * pkg/serviceaccount/jwt.go). jose is loaded with the first token.
  */
 import type { Clock } from "@quorate/host";
-import { fromUtf8, toUtf8, writeFromBase64 } from "@quorate/proto";
+import { defined, fromUtf8, toUtf8, writeFromBase64 } from "@quorate/proto";
 import type { JWTPayload } from "jose";
 import {
   type BoundObjects,
@@ -67,7 +67,7 @@ export class ServiceAccountTokens implements TokenAuthenticator {
       aud: [...audiences],
       exp: nowSeconds + expirationSeconds,
       iat: nowSeconds,
-      iss: this.#settings.issuers[0],
+      iss: defined(this.#settings.issuers[0], "the issuer"),
       jti: newUuid(),
       "kubernetes.io": claims,
       nbf: nowSeconds,
@@ -172,10 +172,11 @@ function payloadOf(bytes: Uint8Array): JWTPayload {
 
 /** The claim "iss" of a compact JWS, unverified; undefined for what is none. */
 function issuerOf(token: string): string | undefined {
-  const parts = token.split(".");
-  if (parts.length !== 3 || !/^[A-Za-z0-9_-]+$/.test(parts[1])) return undefined;
+  const [, claims, signature, more] = token.split(".");
+  if (claims === undefined || signature === undefined || more !== undefined) return undefined;
+  if (!/^[A-Za-z0-9_-]+$/.test(claims)) return undefined;
   try {
-    const text = textOfBase64(parts[1].replaceAll("-", "+").replaceAll("_", "/"));
+    const text = textOfBase64(claims.replaceAll("-", "+").replaceAll("_", "/"));
     const { iss } = JSON.parse(text) as { iss?: unknown };
     return typeof iss === "string" ? iss : undefined;
   } catch {

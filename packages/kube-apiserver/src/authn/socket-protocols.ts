@@ -31,11 +31,12 @@ export function isWebSocketRequest({ headers }: HttpHead): boolean {
 export function socketProtocols({ headers }: HttpHead): SocketProtocols {
   const all = (headers.get("sec-websocket-protocol") ?? "").split(",").map((one) => one.trim());
   const others = all.filter((one) => one !== "" && !one.startsWith(TOKEN_PREFIX));
-  const tokens = all.filter((one) => one.startsWith(TOKEN_PREFIX));
+  const [first, second] = all.filter((one) => one.startsWith(TOKEN_PREFIX));
   const [chosen = ""] = others;
-  if (tokens.length === 0) return { token: undefined, chosen };
-  if (tokens.length > 1) throw new Error("multiple base64.bearer.authorization tokens specified");
-  const token = fromBase64Url(tokens[0].slice(TOKEN_PREFIX.length));
+  if (first === undefined) return { token: undefined, chosen };
+  if (second !== undefined)
+    throw new Error("multiple base64.bearer.authorization tokens specified");
+  const token = fromBase64Url(first.slice(TOKEN_PREFIX.length));
   if (token === undefined) throw new Error("invalid base64.bearer.authorization token encoding");
   if (token !== "" && chosen === "") throw new Error("missing additional subprotocol");
   return { token: token === "" ? undefined : token, chosen };

@@ -42,7 +42,7 @@ export function parseTokenFile(
       );
     }
     record++;
-    const [token, name, uid, groups] = fields;
+    const [token = "", name = "", uid = "", groups] = fields;
     if (token === "") {
       warn(`empty token has been found in token file '${path}', record number '${record}'`);
       continue;

@@ -41,7 +41,7 @@ export function serviceAccountGroups(namespace: string): readonly string[] {
 /** The account that a user's name stands for; undefined for a user of another kind. */
 export function serviceAccountOf(username: string): ServiceAccountName | undefined {
   if (!username.startsWith(SERVICE_ACCOUNT_PREFIX)) return undefined;
-  const [namespace, name, more] = username.slice(SERVICE_ACCOUNT_PREFIX.length).split(":");
+  const [namespace = "", name, more] = username.slice(SERVICE_ACCOUNT_PREFIX.length).split(":");
   if (name === undefined || more !== undefined || !DNS_LABEL.test(namespace)) return undefined;
   if (name.length > MAX_SUBDOMAIN_LENGTH || !DNS_SUBDOMAIN.test(name)) return undefined;
   return { namespace, name };

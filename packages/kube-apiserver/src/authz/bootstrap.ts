@@ -39,7 +39,7 @@ async function reconcileAll(
   defaults: readonly KubeObject[],
   reconciled: Reconcile,
 ): Promise<void> {
-  const { namespace = "" } = defaults[0].metadata;
+  const namespace = defaults[0]?.metadata.namespace ?? "";
   const list = await client.list(ref, namespace, 0);
   const present = new Map(list.items.map((item) => [item.object().metadata.name, item.object()]));
   await Promise.all(

@@ -1,5 +1,5 @@
 /** The authorizer of --authorization-mode=RBAC (Kubernetes: plugin/pkg/auth/authorizer/rbac). */
-import type { UserInfo } from "@quorate/kube-storage";
+import { aggregateText, type UserInfo } from "@quorate/kube-storage";
 import type { Authorizer, AuthorizerAttributes, Decision } from "./authorizer.ts";
 import type { RbacIndex } from "./rbac-index.ts";
 import { type PolicyRule, ruleAllows } from "./rules.ts";
@@ -39,7 +39,10 @@ export class RbacAuthorizer implements Authorizer, RuleResolver {
       return false;
     });
     if (isAllowed) return { decision: "allow", reason };
-    return { decision: "no-opinion", reason: errors.length === 0 ? "" : `RBAC: ${listed(errors)}` };
+    return {
+      decision: "no-opinion",
+      reason: errors.length === 0 ? "" : `RBAC: ${aggregateText(errors)}`,
+    };
   }
 
   rulesFor(user: UserInfo, namespace: string): UserRules {
@@ -50,8 +53,4 @@ export class RbacAuthorizer implements Authorizer, RuleResolver {
     });
     return { rules, incomplete: false, errors };
   }
-}
-
-function listed(errors: readonly string[]): string {
-  return errors.length === 1 ? errors[0] : `[${errors.join(", ")}]`;
 }

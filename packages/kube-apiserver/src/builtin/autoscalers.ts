@@ -27,7 +27,7 @@ const ANNOTATIONS = {
   conditions: "autoscaling.alpha.kubernetes.io/conditions",
 } as const;
 
-/** The fields of a metric in v1, each with the path of its value in v2; %: "target" or "current". */
+/** The fields of a metric in v1, each with its path in v2; % is "target" or "current". */
 const METRICS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   resource: {
     name: "name",

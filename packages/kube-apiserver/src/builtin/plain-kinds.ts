@@ -369,7 +369,7 @@ function specOf(plain: PlainKind, source: KindSource): ResourceSpec {
   const namespaced = plain.isClusterScoped !== true;
   const options = { kind, namespaced, hasStatus, countsGenerations };
   const base = plainStrategy(options);
-  const strategy = plain.kind in OWN_RULES ? OWN_RULES[plain.kind](base) : base;
+  const strategy = OWN_RULES[plain.kind]?.(base) ?? base;
   return builtinSpec(source, plain.plural, {
     singular: plain.kind.toLowerCase(),
     shortNames: plain.short ?? [],

@@ -55,6 +55,7 @@ function valueAt(object: unknown, path: string): unknown {
 /** A copy with the value at the path; objects on the way are copied or made. */
 function withValueAt(object: object, path: readonly string[], value: unknown): object {
   const [first, ...rest] = path;
+  if (first === undefined) return object;
   const fields = object as Record<string, unknown>;
   if (rest.length === 0) return { ...fields, [first]: value };
   const child = fields[first];

@@ -42,7 +42,7 @@ function requiredKeys(data: Readonly<Record<string, string>>, keys: string[]): F
 function requiredJson(data: Readonly<Record<string, string>>, key: string): FieldError[] {
   const missing = requiredKeys(data, [key]);
   if (missing.length > 0) return missing;
-  const problem = jsonObjectProblem(data[key]);
+  const problem = jsonObjectProblem(data[key] ?? "");
   if (problem === undefined) return [];
   return [invalidValue(`data[${key}]`, "<secret contents redacted>", problem)];
 }

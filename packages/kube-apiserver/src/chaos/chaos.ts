@@ -203,16 +203,18 @@ export class RequestChaos {
     if (options.resourceVersion !== "0" || predicate.continueToken !== "") return undefined;
     if (!this.#meets("stale-lists", chaos.settings.staleLists)) return undefined;
     const revisions = chaos.revisions.of(resource);
-    const earlier = revisions.length - 1;
-    if (earlier < 1) return undefined;
-    const revision = revisions[random.fork("stale").below(earlier)];
+    const latest = revisions.at(-1);
+    const earlier = revisions.slice(0, -1);
+    if (earlier.length === 0) return undefined;
+    const revision = earlier[random.fork("stale").below(earlier.length)];
+    if (revision === undefined) return undefined;
     const exact: RestListOptions = {
       ...options,
       predicate: { ...predicate, limit: 0 },
       resourceVersion: String(revision),
       resourceVersionMatch: "Exact",
     };
-    return { options: exact, revision, latest: revisions[earlier] };
+    return { options: exact, revision, latest };
   }
 
   /**

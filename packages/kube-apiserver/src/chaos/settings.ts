@@ -73,14 +73,15 @@ export function chaosSettingsOf(text: string): ChaosSettings {
   let settings = NO_CHAOS;
   const seen = new Set<string>();
   for (const [name, value] of given) {
-    const known = Object.hasOwn(READERS, name);
-    if (!known || value === "" || seen.has(name)) {
-      const why = known ? (value === "" ? "has no value" : "is there twice") : "is unknown";
+    const read = Object.hasOwn(READERS, name) ? READERS[name] : undefined;
+    if (read === undefined || value === "" || seen.has(name)) {
+      const why =
+        read !== undefined ? (value === "" ? "has no value" : "is there twice") : "is unknown";
       const names = Object.keys(READERS).join(", ");
       throw new Error(`${JSON.stringify(name)} ${why}; settings are name=value of ${names}`);
     }
     seen.add(name);
-    settings = { ...settings, ...READERS[name](value, name) };
+    settings = { ...settings, ...read(value, name) };
   }
   if (!seen.has("seed")) throw new Error("seed is missing: a run is repeated by it, as in seed=7");
   return settings;

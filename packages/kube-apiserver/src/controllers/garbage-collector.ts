@@ -8,7 +8,7 @@
  *
  * A deletion is decided on what the store holds at that time, never on what informers say.
  */
-import type { Clock, Logger } from "@quorate/host";
+import { type Clock, keepNewest, type Logger } from "@quorate/host";
 import type { KubeObject, OwnerReference, ServedResources } from "@quorate/kube-storage";
 import { isConflict, type LocalClient } from "../informers/local-client.ts";
 import {
@@ -136,9 +136,7 @@ export class GarbageCollector {
   #remember(place: string): void {
     this.#absent.delete(place);
     this.#absent.add(place);
-    if (this.#absent.size <= MAX_ABSENT_OWNERS) return;
-    const [oldest] = this.#absent;
-    this.#absent.delete(oldest);
+    keepNewest(this.#absent, MAX_ABSENT_OWNERS);
   }
 
   async #attemptDelete(uid: string): Promise<boolean> {

@@ -1,7 +1,8 @@
 /**
  * Checks the expressions of ValidatingAdmissionPolicies against the types that they match, and
- * writes warnings to the policy's status (Kubernetes: pkg/controller/validatingadmissionpolicystatus;
- * apiserver: pkg/admission/plugin/policy/validating/typechecking.go). Warnings change no decision.
+ * writes warnings to the policy's status (Kubernetes: pkg/controller/
+ * validatingadmissionpolicystatus; apiserver: pkg/admission/plugin/policy/validating/
+ * typechecking.go). Warnings change no decision.
  */
 import type { Clock, Logger } from "@quorate/host";
 import type {

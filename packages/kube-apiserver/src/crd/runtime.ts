@@ -99,7 +99,7 @@ export class CustomResources {
       custom: {
         ...registry,
         storages,
-        metadataSchema: defined(source.schema.schema.properties, "the properties")["metadata"],
+        metadataSchema: defined(source.schema.schema.properties?.["metadata"], "the metadata"),
         scaleSource: kindSource("autoscaling", "v1", "Scale"),
         webhooks: deps.webhooks,
         storageVersionHash: deps.storageVersionHash,

@@ -1,8 +1,8 @@
 /** The part "kms" of an EncryptionConfiguration (apiserver: apis/apiserver/validation). */
 
+import { parseDuration } from "@quorate/host";
 import type { FieldError } from "@quorate/kube-storage";
 import { invalidValue, required } from "@quorate/kube-storage";
-import { parseDurationMs } from "../server/durations.ts";
 
 const DEFAULT_TIMEOUT_MS = 3000;
 const V1 =
@@ -65,9 +65,9 @@ export function parseKms(
 
 function timeoutOf(timeout: unknown, path: string): number {
   if (timeout === undefined || timeout === null) return DEFAULT_TIMEOUT_MS;
-  const timeoutMs = typeof timeout === "string" ? parseDurationMs(timeout) : undefined;
-  if (timeoutMs === undefined) throw new Error(`${path}.timeout: expected a duration such as 3s`);
-  return timeoutMs;
+  const timeoutMs = typeof timeout === "string" ? parseDuration(timeout) : undefined;
+  if (typeof timeoutMs === "number") return timeoutMs;
+  throw new Error(`${path}.timeout: expected a duration such as 3s`);
 }
 
 function checkEndpoint(endpoint: string, path: string, errors: FieldError[]): void {

@@ -11,7 +11,7 @@
 
 import type { Untransformed, ValueTransformer } from "@quorate/kube-storage";
 import { textOf } from "@quorate/kube-storage";
-import { concat, equals, fromUtf8 } from "@quorate/proto";
+import { concat, defined, equals, fromUtf8 } from "@quorate/proto";
 
 /** A transformer for values that begin with a prefix, which it does not see. */
 export interface PrefixedTransformer {
@@ -35,7 +35,7 @@ export function prefixTransformers(
     prefix: fromUtf8(prefix),
     transformer,
   }));
-  const [first] = entries;
+  const first = defined(entries[0], "a transformer");
   return {
     async toStorage(key, value) {
       const transformed = await first.transformer.toStorage(key, value);

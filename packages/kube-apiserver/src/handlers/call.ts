@@ -259,8 +259,8 @@ class BodyReader {
 
 /** The pieces in one array. */
 export function joined(pieces: readonly Uint8Array[], sizeBytes: number): Uint8Array {
-  if (pieces.length === 0) return EMPTY;
-  if (pieces.length === 1) return pieces[0];
+  const [first = EMPTY] = pieces;
+  if (pieces.length < 2) return first;
   const all = new Uint8Array(sizeBytes);
   let at = 0;
   for (const piece of pieces) {

@@ -5,6 +5,7 @@
 
 import type { RequestContext, ServedResource, ServedResources } from "@quorate/kube-storage";
 import { methodNotSupported, notFound } from "@quorate/kube-storage";
+import { defined } from "@quorate/proto";
 import type { Call } from "./call.ts";
 import { create } from "./create.ts";
 import { deleteCollection, deleteOne } from "./delete.ts";
@@ -66,7 +67,7 @@ export async function serveResource(
     return;
   }
   const given: ResourceCall = { call, target, resource, ctx, form, chaos };
-  const handler = HANDLERS[target.verb];
+  const handler = defined(HANDLERS[target.verb], "the handler");
   if (!WRITE_VERBS.has(target.verb)) return handler(given, deps);
   chaos?.mayLoseAnswer();
   const forget = deps.writeTimeouts.add(() => call.canceller.abort(requestTimeout()));

@@ -21,6 +21,8 @@ const YAML_TYPE = "application/yaml";
 const PROTOBUF_TYPE = "application/vnd.kubernetes.protobuf";
 
 export type Encoding = "json" | "yaml" | "protobuf";
+/** At least one; the first is the default. */
+export type Encodings = readonly [Encoding, ...Encoding[]];
 
 const TYPE_OF: Readonly<Record<Encoding, string>> = {
   json: JSON_TYPE,
@@ -48,7 +50,7 @@ export interface Negotiated {
 
 /** What an endpoint can send. */
 export interface Offer {
-  readonly encodings: readonly Encoding[];
+  readonly encodings: Encodings;
   /** Whether the transformation is possible in the encoding. */
   allows(target: MediaTarget, encoding: Encoding): boolean;
 }
@@ -98,7 +100,7 @@ function matches(range: string, type: string): boolean {
 /** The clauses by quality, equal ones in the order of the header. */
 function clausesOf(accept: string): Clause[] {
   const clauses = accept.split(",", MAX_CLAUSES).map((text): Clause => {
-    const [type, ...rest] = text.split(";").map((part) => part.trim());
+    const [type = "", ...rest] = text.split(";").map((part) => part.trim());
     const parameters = new Map(rest.map(parameterOf));
     const quality = Number.parseFloat(parameters.get("q") ?? "1");
     parameters.delete("q");
@@ -118,13 +120,11 @@ function parameterOf(text: string): [string, string] {
  * The encoding of a request's body. Throws ApiError 415.
  * @param contentType the header; undefined for none, which is JSON
  */
-export function bodyEncoding(
-  contentType: string | undefined,
-  offered: readonly Encoding[],
-): Encoding {
+export function bodyEncoding(contentType: string | undefined, offered: Encodings): Encoding {
   if (contentType === undefined || contentType === "") return offered[0];
-  const type = contentType.split(";", 1)[0].trim().toLowerCase();
-  const found = offered.find((encoding) => TYPE_OF[encoding] === type);
+  const [type = ""] = contentType.split(";", 1);
+  const wanted = type.trim().toLowerCase();
+  const found = offered.find((encoding) => TYPE_OF[encoding] === wanted);
   if (found === undefined) throw unsupportedMediaType(offered.map(mediaTypeOf));
   return found;
 }
@@ -140,12 +140,15 @@ const META_VERSIONS = new Set(["v1", "v1beta1"]);
 /** The encodings of Tables; there is no protobuf form. */
 const TABLE_ENCODINGS: ReadonlySet<Encoding> = new Set(["json", "yaml"]);
 
+/** The encodings of a resource's objects. */
+export function encodingsOf(resource: ServedResource): Encodings {
+  return resource.protobuf === undefined ? ["json", "yaml"] : ["json", "yaml", "protobuf"];
+}
+
 /** What the endpoints of a resource can send. */
 export function offerOf(resource: ServedResource): Offer {
-  const encodings: readonly Encoding[] =
-    resource.protobuf === undefined ? ["json", "yaml"] : ["json", "yaml", "protobuf"];
   return {
-    encodings,
+    encodings: encodingsOf(resource),
     allows: ({ kind, group, version }, encoding) => {
       if (group !== META_GROUP || !META_VERSIONS.has(version)) return false;
       if (kind === "Table") return resource.table !== undefined && TABLE_ENCODINGS.has(encoding);

@@ -20,7 +20,7 @@ import {
 } from "@quorate/kube-storage";
 import { defined, toHex, toUtf8 } from "@quorate/proto";
 import type { Call } from "./call.ts";
-import { bodyEncoding, type Encoding } from "./negotiation.ts";
+import { bodyEncoding, encodingsOf } from "./negotiation.ts";
 
 /** The parser of YAML takes up to 0.1 ms for each KiB, so longer texts are refused. */
 export const MAX_YAML_BYTES = 256 * 1024;
@@ -55,11 +55,6 @@ export interface ReadObject extends DecodedObject {
   readonly sizeBytes: number;
 }
 
-/** The forms that a resource takes. */
-export function inputEncodings(resource: ServedResource): readonly Encoding[] {
-  return resource.protobuf === undefined ? ["json", "yaml"] : ["json", "yaml", "protobuf"];
-}
-
 /**
  * Decodes an object of the resource's kind; what the client left out (kind, apiVersion) is filled
  * in. Throws ApiError 400 and 415.
@@ -69,7 +64,7 @@ export async function readObject(
   resource: ServedResource,
   clock: Clock,
 ): Promise<ReadObject> {
-  const encoding = bodyEncoding(call.header("content-type"), inputEncodings(resource));
+  const encoding = bodyEncoding(call.header("content-type"), encodingsOf(resource));
   const bytes = await call.body();
   if (encoding === "protobuf") return readProtobuf(bytes, resource);
   let parsed: Awaited<ReturnType<typeof parseText>>;

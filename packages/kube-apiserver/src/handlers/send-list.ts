@@ -167,9 +167,9 @@ async function textList(
   const separator = fromUtf8(form.separator);
   sink.add(fromUtf8(form.head));
   const pauses = new Pauses(clock.turns);
-  for (let i = 0; i < items.length; i++) {
+  for (const [i, item] of items.entries()) {
     if (i > 0 && separator.length > 0) sink.add(separator);
-    const piece = form.item(items[i]);
+    const piece = form.item(item);
     sink.add(piece instanceof Promise ? await piece : piece);
     if (sink.isFull) await sink.flush();
     if (i % OBJECTS_PER_LOOK === 0) await pauses.next();
@@ -194,8 +194,9 @@ async function protobufList(
   { target }: Negotiated,
   list: RestList,
 ): Promise<void> {
-  const pieces = [lengthDelimited(1, metaProtobuf.encode("ListMeta", listMeta(list)))];
-  let sizeBytes = pieces[0].length;
+  const meta = lengthDelimited(1, metaProtobuf.encode("ListMeta", listMeta(list)));
+  const pieces = [meta];
+  let sizeBytes = meta.length;
   const pauses = new Pauses(clock.turns);
   for (const stored of list.items) {
     const object = stored.object();

@@ -148,24 +148,20 @@ export function attributesOf(target: Target, user: UserInfo): AuthorizerAttribut
 
 /** Undefined for a path outside of /api/VERSION/ and /apis/GROUP/VERSION/. */
 function fieldsOf(method: string, path: string, query: Query): Fields | "no resource" | undefined {
-  const segments = segmentsOf(path);
-  const [prefix] = segments;
+  const [prefix, ...segments] = segmentsOf(path);
   if (prefix !== "api" && prefix !== "apis") return undefined;
-  const at = prefix === "api" ? 1 : 2;
-  if (segments.length < at + 2) return undefined;
-  const group = prefix === "api" ? "" : segments[1];
-  const version = segments[at];
-  let parts = segments.slice(at + 1);
-  const verbInPath = VERBS_IN_PATH.has(parts[0]) ? parts[0] : "";
-  if (verbInPath !== "") {
-    if (parts.length < 2) return "no resource";
-    parts = parts.slice(1);
-  }
-  const namespace = parts[0] === "namespaces" && parts.length > 1 ? parts[1] : "";
+  const group = prefix === "api" ? "" : segments.shift();
+  const [version, first, ...others] = segments;
+  if (group === undefined || version === undefined || first === undefined) return undefined;
+  const verbInPath = VERBS_IN_PATH.has(first) ? first : "";
+  if (verbInPath !== "" && others.length === 0) return "no resource";
+  let parts = verbInPath === "" ? [first, ...others] : others;
+  const [root, below = "", child] = parts;
+  const namespace = root === "namespaces" ? below : "";
   const isWithin =
-    parts[0] === "namespaces" && parts.length > 2 && !NAMESPACE_SUBRESOURCES.has(parts[2]);
+    root === "namespaces" && child !== undefined && !NAMESPACE_SUBRESOURCES.has(child);
   if (isWithin) parts = parts.slice(2);
-  const [resource, pathName = "", third = ""] = parts;
+  const [resource = "", pathName = "", third = ""] = parts;
   const subresource = verbInPath === "proxy" ? "" : third;
   const base = `${isWithin ? "namespaces/{namespace}/" : ""}${resource}`;
   const named = parts.length > 1 ? `${base}/{name}` : base;

@@ -214,7 +214,8 @@ export function managerOf(fieldManager: string, userAgent: string): string {
   if (fieldManager !== "") return fieldManager;
   let name = "";
   let bytes = 0;
-  for (const char of userAgent.split("/", 1)[0]) {
+  const [program = ""] = userAgent.split("/", 1);
+  for (const char of program) {
     if (!isPrintable(char)) continue;
     const code = char.codePointAt(0) ?? 0;
     bytes += code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;

@@ -14,6 +14,7 @@ import {
   referenceOf,
   typeSchema,
 } from "@quorate/kube-storage";
+import { defined } from "@quorate/proto";
 import type { Content } from "./operations.ts";
 
 export type Version = "v2" | "v3";
@@ -220,22 +221,27 @@ function meta(name: string): Schema {
   return typeSchema(type);
 }
 
+/** The fields that say what an object is. */
+function typeFields(): Readonly<Record<"apiVersion" | "kind", Schema>> {
+  const { apiVersion, kind } = meta("Status").properties ?? {};
+  return { apiVersion: defined(apiVersion, "apiVersion"), kind: defined(kind, "kind") };
+}
+
 /** The schema of a custom kind, with the fields that all kinds have. */
 function customObject(schema: ObjectSchema | undefined): Schema {
   const own: Schema = schema?.schema ?? {
     type: "object",
     "x-kubernetes-preserve-unknown-fields": true,
   };
-  const { apiVersion, kind } = meta("Status").properties ?? {};
   return {
     ...own,
     type: "object",
-    properties: { ...own.properties, apiVersion, kind, metadata: meta("ObjectMeta") },
+    properties: { ...own.properties, ...typeFields(), metadata: meta("ObjectMeta") },
   };
 }
 
 function customList(kind: GroupVersionKind, item: Schema): Schema {
-  const { apiVersion, kind: kindField } = meta("Status").properties ?? {};
+  const { apiVersion, kind: kindField } = typeFields();
   return {
     description: `A list of ${kind.kind} objects of ${apiVersionOf(kind)}.`,
     type: "object",

@@ -230,8 +230,8 @@ class GnosticWriter {
   }
 
   private double(number: number, value: number): void {
-    const bits = new BigUint64Array(Float64Array.of(value).buffer);
+    const bits = new DataView(Float64Array.of(value).buffer).getBigUint64(0, true);
     this.writer.uint32((number << 3) | 1);
-    this.writer.fixed64(bits[0]);
+    this.writer.fixed64(bits);
   }
 }

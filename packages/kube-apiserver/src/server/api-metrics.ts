@@ -24,7 +24,7 @@ const REQUEST_LABELS = ["verb", "group", "version", "resource", "subresource", "
 const MAX_SERIES = 5000;
 
 /** metadata of a request as labels. */
-function labelsOf(call: Call): string[] {
+function labelsOf(call: Call): [verb: string, ...others: string[]] {
   const { target } = call;
   const resource = target.isResourceRequest ? target.resource : "";
   const subresource = target.isResourceRequest ? target.subresource : nonResourcePath(target);
@@ -34,7 +34,7 @@ function labelsOf(call: Call): string[] {
 
 /** The first part of the path, one of a few: metrics may not grow with what clients ask. */
 function nonResourcePath({ path }: Target): string {
-  const [first] = path.slice(1).split("/", 1);
+  const [first = ""] = path.slice(1).split("/", 1);
   const known = ["api", "apis", "healthz", "livez", "readyz", "metrics", "openapi", "version"];
   return known.includes(first) ? `/${first}` : "";
 }

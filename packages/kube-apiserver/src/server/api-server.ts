@@ -7,7 +7,13 @@
  *
  * It knows no sockets, files or timers but the clock's; node/ has those.
  */
-import type { Clock, HttpExchange, HttpExchangeHandler, Timer } from "@quorate/host";
+import {
+  type Clock,
+  type HttpExchange,
+  type HttpExchangeHandler,
+  parseDuration,
+  type Timer,
+} from "@quorate/host";
 import {
   type Authenticator,
   badRequest,
@@ -28,7 +34,6 @@ import { requestTimeout, unreadablePath } from "../handlers/statuses.ts";
 import { attributesOf, Query, Target } from "../handlers/target.ts";
 import { ApiMetrics, WatchTable } from "./api-metrics.ts";
 import { Discovery } from "./discovery.ts";
-import { parseDurationMs } from "./durations.ts";
 import { levelOf, PriorityLevels } from "./priority-levels.ts";
 import { type DocumentParts, Documents } from "./routes.ts";
 
@@ -147,8 +152,8 @@ export class ApiServer {
   #ownDeadline(call: Call, isLong: boolean) {
     const text = call.query.first("timeout");
     if (isLong || text === "") return undefined;
-    const timeoutMs = parseDurationMs(text);
-    if (timeoutMs === undefined) {
+    const timeoutMs = parseDuration(text);
+    if (typeof timeoutMs !== "number") {
       const why = `invalid timeout specified in the request URL - time: invalid duration ${JSON.stringify(text)}`;
       this.#auditFailed(call, why);
       throw badRequest(why);

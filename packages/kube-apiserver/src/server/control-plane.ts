@@ -5,6 +5,7 @@
  *
  * It knows no sockets and no files; node/ opens those.
  */
+
 import { type Clock, type Logger, type Random, sleep } from "@quorate/host";
 import {
   apiVersionOf,
@@ -23,6 +24,7 @@ import {
   type ServedResources,
   type ValueTransformer,
 } from "@quorate/kube-storage";
+import { defined } from "@quorate/proto";
 import { policyResources } from "../admission/policy-kinds.ts";
 import type { WebhookCaller } from "../admission/webhook-caller.ts";
 import { ADMISSION_GROUP, webhookResources } from "../admission/webhook-kinds.ts";
@@ -333,7 +335,8 @@ class FieldManagers {
         schemaOf: (version) => this.#inVersion(resource, version)?.schema,
         convert: async (object: KubeObject, version: string) => {
           const other = this.#inVersion(resource, version);
-          return other === undefined ? object : (await other.convert([object]))[0];
+          if (other === undefined) return object;
+          return defined((await other.convert([object]))[0], "the converted object");
         },
       },
     });

@@ -1,6 +1,7 @@
 /** The served resources, by who adds them: built-in kinds, programs, CustomResourceDefinitions. */
 import {
   builtinKind,
+  compareVersions,
   type GroupVersionKind,
   jsonCodec,
   type KindSource,
@@ -100,21 +101,6 @@ function rankOf(group: string): number {
 
 function compareText(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
-}
-
-/** 3 for v1, 2 for v1beta1, 1 for v1alpha1, 0 for other names. */
-function parsedVersion(text: string): readonly [number, number, number] {
-  const match = /^v(\d+)(?:(alpha|beta)(\d+))?$/.exec(text);
-  if (match === null) return [0, 0, 0];
-  const stage = match[2] === undefined ? 3 : match[2] === "beta" ? 2 : 1;
-  return [stage, Number(match[1]), Number(match[3] ?? 0)];
-}
-
-/** From new to old: v2, v1, v1beta2, v1alpha1, others by name (apimachinery: util/version). */
-export function compareVersions(a: string, b: string): number {
-  const [one, other] = [parsedVersion(a), parsedVersion(b)];
-  for (let i = 0; i < one.length; i++) if (one[i] !== other[i]) return other[i] - one[i];
-  return compareText(a, b);
 }
 
 /** The declarations of the built-in kinds. @param eventTtlSeconds how long events live */

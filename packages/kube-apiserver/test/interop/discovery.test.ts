@@ -1,4 +1,4 @@
-/** What the server offers is what kube-apiserver 1.36.3 offers, by its stored discovery documents. */
+/** The server offers what kube-apiserver 1.36.3 offers, by its stored discovery documents. */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** Admission policies are refused, and judge requests, as kube-apiserver 1.36's stored answers say. */
+/** Admission policies are refused, and judge requests, as kube-apiserver 1.36 does. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { startApiServer } from "@quorate/kube-apiserver/node";

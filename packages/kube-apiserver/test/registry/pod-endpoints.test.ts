@@ -1,4 +1,4 @@
-/** Endpoints that act: bindings, evictions, approvals; and autoscalers in both of their versions. */
+/** Endpoints that act: bindings, evictions, approvals; and autoscalers in both versions. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ApiWorld } from "../support/api-world.ts";

@@ -10,7 +10,7 @@
  * Behind a proxy all clients have its address, unless the proxy is trusted (--trusted-proxies): it
  * says for whom it asks in the field x-forwarded-for, which counts from nobody else.
  */
-import { hostOfAddress } from "@quorate/host";
+import { hostOfAddress, keepNewest, setNewest } from "@quorate/host";
 import { clientOf, FORWARDED_FOR, type Peer } from "@quorate/rpc";
 
 /** A bucket of failures: `burst` at once, then one more in `refillMs`. */
@@ -60,13 +60,7 @@ class Failures {
 
   failed(id: string, nowMs: number): void {
     const failures = this.#left(this.#counts.get(id), nowMs) + 1;
-    this.#counts.delete(id);
-    this.#counts.set(id, { failures, atMs: nowMs });
-    if (this.#counts.size <= MAX_COUNTED_FAILURES) return;
-    for (const oldest of this.#counts.keys()) {
-      this.#counts.delete(oldest);
-      break;
-    }
+    setNewest(this.#counts, id, { failures, atMs: nowMs }, MAX_COUNTED_FAILURES);
   }
 
   succeeded(id: string): void {
@@ -162,11 +156,7 @@ export class LoginLimits {
     this.#byUser.succeeded(id);
     this.#proved.delete(id);
     this.#proved.add(id);
-    if (this.#proved.size <= MAX_COUNTED_FAILURES) return;
-    for (const oldest of this.#proved) {
-      this.#proved.delete(oldest);
-      break;
-    }
+    keepNewest(this.#proved, MAX_COUNTED_FAILURES);
   }
 }
 

@@ -9,7 +9,7 @@
  */
 import { hmac } from "@noble/hashes/hmac.js";
 import { sha256 } from "@noble/hashes/sha2.js";
-import type { Clock } from "@quorate/host";
+import { type Clock, setNewest } from "@quorate/host";
 import { concat, errorOf, fromUtf8, GrpcCode, toLatin1, utf8Length } from "@quorate/proto";
 import { StatusError } from "@quorate/rpc";
 import { FairLimiter } from "../reads/fair-limiter.ts";
@@ -191,14 +191,8 @@ export class ShownPasswords {
 
   /** `password` was found to be that of the stored `hash`. */
   note(password: string, hash: Uint8Array): void {
-    const id = this.#idOf(password, hash);
-    this.#checkedMs.delete(id);
-    this.#checkedMs.set(id, this.#deps.clock.monotonicMs());
-    if (this.#checkedMs.size <= MAX_SHOWN_PASSWORDS) return;
-    for (const oldest of this.#checkedMs.keys()) {
-      this.#checkedMs.delete(oldest);
-      break;
-    }
+    const nowMs = this.#deps.clock.monotonicMs();
+    setNewest(this.#checkedMs, this.#idOf(password, hash), nowMs, MAX_SHOWN_PASSWORDS);
   }
 
   #idOf(password: string, hash: Uint8Array): string {

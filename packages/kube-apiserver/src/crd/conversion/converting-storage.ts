@@ -6,6 +6,7 @@
  *     registry Store (v2) -> ConvertingStorage (v2) -\
  *     registry Store (v1) -> ConvertingStorage (v1) --> Cacher -> EtcdStore (objects as stored)
  */
+
 import type {
   CallOptions,
   DeleteOptions,
@@ -22,6 +23,7 @@ import type {
   Watch,
 } from "@quorate/kube-storage";
 import { MadeObject } from "@quorate/kube-storage";
+import { defined } from "@quorate/proto";
 import type { Converter } from "./converter.ts";
 import { ConvertingWatch } from "./converting-watch.ts";
 
@@ -145,8 +147,10 @@ export class ConvertingStorage implements StorageInterface {
       apiVersion,
     );
     const keep = (done: readonly KubeObject[]) => {
-      for (const [i, item] of wanted.entries())
-        this.#converted.set(item, made(item, this.#options.read(done[i])));
+      for (const [i, item] of wanted.entries()) {
+        const object = defined(done[i], "a converted object");
+        this.#converted.set(item, made(item, this.#options.read(object)));
+      }
       return items.map((item) => this.#converted.get(item) ?? item);
     };
     return objects instanceof Promise ? objects.then(keep) : keep(objects);
@@ -157,19 +161,25 @@ export class ConvertingStorage implements StorageInterface {
   }
 
   async #one(stored: StoredObject): Promise<StoredObject> {
-    return (await this.converted([stored]))[0];
+    await this.converted([stored]);
+    return this.#converted.get(stored) ?? stored;
   }
 
   async #fromStored(object: KubeObject): Promise<KubeObject> {
     const { apiVersion, read } = this.#options;
     if (object.apiVersion === apiVersion) return object;
-    return read((await this.#converter.convert([object], apiVersion))[0]);
+    return read(await this.#convertedTo(apiVersion, object));
   }
 
   async #toStored(object: KubeObject): Promise<KubeObject> {
     const { storedApiVersion, readStored } = this.#options;
     if (object.apiVersion === storedApiVersion) return object;
-    return readStored((await this.#converter.convert([object], storedApiVersion))[0]);
+    return readStored(await this.#convertedTo(storedApiVersion, object));
+  }
+
+  async #convertedTo(apiVersion: string, object: KubeObject): Promise<KubeObject> {
+    const [converted] = await this.#converter.convert([object], apiVersion);
+    return defined(converted, "the converted object");
   }
 }
 

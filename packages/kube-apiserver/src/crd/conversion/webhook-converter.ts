@@ -19,7 +19,7 @@ import {
   validateAnnotations,
   validateLabels,
 } from "@quorate/kube-storage";
-import { fromUtf8, toUtf8 } from "@quorate/proto";
+import { defined, fromUtf8, toUtf8 } from "@quorate/proto";
 import {
   WebhookCallError,
   type WebhookCaller,
@@ -92,8 +92,12 @@ export class WebhookConverter implements Converter {
       await slices.next();
     }
     await flush();
-    let next = 0;
-    return objects.map((object) => (object.apiVersion === apiVersion ? object : results[next++]));
+    const converted = results.values();
+    return objects.map((object) =>
+      object.apiVersion === apiVersion
+        ? object
+        : defined(converted.next().value, "a converted object"),
+    );
   }
 
   async #call(
@@ -101,7 +105,7 @@ export class WebhookConverter implements Converter {
     texts: readonly string[],
     apiVersion: string,
   ): Promise<KubeObject[]> {
-    const shown = shownKind(objects[0]);
+    const shown = shownKind(defined(objects[0], "an object"));
     const version = this.#options.reviewVersions.find((one) => one === "v1" || one === "v1beta1");
     if (version === undefined) throw failure("no supported conversion review versions");
     const uid = this.#deps.newUid();

@@ -43,7 +43,7 @@ export function childrenOf(schema: RawSchema): RawSchema[] {
   }
   if (schema.not !== undefined) children.push(schema.not);
   for (const map of [schema.properties, schema.patternProperties, schema.definitions]) {
-    if (map !== undefined) for (const key of Object.keys(map)) children.push(map[key]);
+    if (map !== undefined) children.push(...Object.values(map));
   }
   const values = valuesOf(schema);
   if (values !== undefined) children.push(values);

@@ -42,9 +42,9 @@ export function mapItems(
   change: (item: Json, index: number) => Json,
 ): readonly Json[] {
   let copy: Json[] | undefined;
-  for (let i = 0; i < list.length; i++) {
-    const changed = change(list[i], i);
-    if (changed === list[i]) continue;
+  for (const [i, item] of list.entries()) {
+    const changed = change(item, i);
+    if (changed === item) continue;
     copy ??= [...list];
     copy[i] = changed;
   }

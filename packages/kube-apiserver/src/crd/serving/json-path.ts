@@ -73,9 +73,7 @@ function sliced(list: readonly Json[], step: Extract<Step, { type: "slice" }>): 
   const at = (index: number) => (index < 0 ? index + list.length : index);
   const from = Math.max(at(step.from ?? 0), 0);
   const to = Math.min(at(step.to ?? list.length), list.length);
-  const values: Json[] = [];
-  for (let i = from; i < to; i += step.step) values.push(list[i]);
-  return values;
+  return list.filter((_, i) => i >= from && i < to && (i - from) % step.step === 0);
 }
 
 const NAME = /^(?:[^.[\]\\]|\\.)+/;
@@ -112,11 +110,11 @@ class Parser {
 
   #bracket(): Step {
     const inside = this.#insideBrackets();
-    const filter = /^\?\((.*)\)$/s.exec(inside);
-    if (filter !== null) return { type: "filter", filter: parseFilter(filter[1], parseOperand) };
-    const parts = splitUnion(inside);
-    const steps = parts.map((part) => element(part.trim()));
-    return steps.length === 1 ? steps[0] : { type: "union", steps };
+    const filter = /^\?\((.*)\)$/s.exec(inside)?.[1];
+    if (filter !== undefined) return { type: "filter", filter: parseFilter(filter, parseOperand) };
+    const steps = splitUnion(inside).map((part) => element(part.trim()));
+    const [first, second] = steps;
+    return first !== undefined && second === undefined ? first : { type: "union", steps };
   }
 
   /** The text up to the bracket that ends this one; quotes and inner brackets are skipped. */
@@ -185,9 +183,12 @@ const COMPARISON = /^((?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^'"=!<>])*)(==|!=|
  * @param path reads an operand that is a path
  */
 function parseFilter(text: string, path: (text: string) => Operand): Filter {
-  const parts = COMPARISON.exec(text);
-  if (parts === null) return { left: operand(text, path), operator: "", right: () => undefined };
-  return { left: operand(parts[1], path), operator: parts[2], right: operand(parts[3], path) };
+  const [, left = text, operator = "", right] = COMPARISON.exec(text) ?? [];
+  return {
+    left: operand(left, path),
+    operator,
+    right: right === undefined ? () => undefined : operand(right, path),
+  };
 }
 
 /** The text between quotes, without its escapes; undefined if it does not stand between them. */

@@ -2,7 +2,7 @@
  * Which names a definition has: those that it wants and that no other definition of its group has
  * (apiextensions-apiserver: pkg/controller/status/naming_controller.go).
  */
-import { sameJson } from "@quorate/kube-storage";
+import { aggregateText, sameJson } from "@quorate/kube-storage";
 import { quoteText as goQuote } from "@quorate/proto";
 import type { NewCondition } from "../definition/conditions.ts";
 import type { Crd, CrdNames } from "../definition/types.ts";
@@ -26,7 +26,7 @@ export function namingOf(crd: Crd, others: Iterable<Crd>): Naming {
     const known = new Set(present.shortNames ?? []);
     const clashes = shortNames.filter((name) => !known.has(name) && taken.resources.has(name));
     if (clashes.length === 0) names["shortNames"] = wanted.shortNames;
-    else conflict = refused("ShortNamesConflict", aggregate(clashes.map(inUse)));
+    else conflict = refused("ShortNamesConflict", aggregateText(clashes.map(inUse)));
   }
   for (const { field, reason, isKind } of NAMES) {
     const name = wanted[field] ?? "";
@@ -59,11 +59,6 @@ function refused(reason: string, message: string): NewCondition {
 
 function inUse(name: string): string {
   return `${goQuote(name)} is already in use`;
-}
-
-/** Several errors in one text, as Go's aggregates show them. */
-function aggregate(texts: readonly string[]): string {
-  return texts.length === 1 ? texts[0] : `[${texts.join(", ")}]`;
 }
 
 function takenNames(others: Iterable<Crd>) {

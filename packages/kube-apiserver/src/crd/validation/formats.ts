@@ -82,9 +82,10 @@ function isRequestUri(text: string): boolean {
   const scheme = /^([a-zA-Z][a-zA-Z0-9+.-]*):/.exec(text);
   const rest = scheme === null ? text : text.slice(scheme[0].length);
   if (!rest.startsWith("/")) return scheme !== null;
-  if (/%(?![0-9a-fA-F]{2})/.test(rest.split("?", 1)[0])) return false;
-  const authority = /^\/\/([^/?#]*)/.exec(rest);
-  return authority === null || isAuthority(authority[1]);
+  const [path = ""] = rest.split("?", 1);
+  if (/%(?![0-9a-fA-F]{2})/.test(path)) return false;
+  const authority = /^\/\/([^/?#]*)/.exec(rest)?.[1];
+  return authority === undefined || isAuthority(authority);
 }
 
 function isAuthority(authority: string): boolean {
@@ -102,8 +103,8 @@ const ADDRESS = new RegExp(
 /** An address, alone or as "Name <address>". */
 function isEmail(text: string): boolean {
   if (text.length > 4096) return false;
-  const named = /^[^<>]*<([^<>]*)>\s*$/.exec(text);
-  return ADDRESS.test(named === null ? text.trim() : named[1]);
+  const named = /^[^<>]*<([^<>]*)>\s*$/.exec(text)?.[1];
+  return ADDRESS.test(named ?? text.trim());
 }
 
 const NAME_PART = /^[a-zA-Z0-9\p{S}\p{L}]([a-zA-Z0-9\p{S}\p{L}-]{0,61}[a-zA-Z0-9\p{S}\p{L}])?$/u;
@@ -132,7 +133,7 @@ function uuidOf(version: string, variants: string): Check {
   return (text) => {
     if (!UUID.test(text)) return false;
     const digits = text.replaceAll("-", "").toLowerCase();
-    return digits[VERSION_AT] === version && variants.includes(digits[VARIANT_AT]);
+    return digits[VERSION_AT] === version && variants.includes(digits.charAt(VARIANT_AT));
   };
 }
 
@@ -167,18 +168,19 @@ function isBase64(text: string): boolean {
 export function isDate(text: string): boolean {
   const parts = /^(\d{4})-(\d\d)-(\d\d)$/.exec(text);
   if (parts === null) return false;
-  const [year, month, day] = parts.slice(1).map(Number);
+  const [year = 0, month = 0, day = 0] = parts.slice(1).map(Number);
   const leap = (year % 4 === 0 && year % 100 !== 0) || year % 400 === 0;
-  const days = [31, leap ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
-  return month >= 1 && month <= 12 && day >= 1 && day <= days[month - 1];
+  const days = [31, leap ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31][month - 1];
+  return days !== undefined && day >= 1 && day <= days;
 }
 
 /** RFC 3339's date-time, in either case. */
 export function isDateTime(text: string): boolean {
-  const [date, time = ""] = text.toLowerCase().split("t", 2);
+  const [date = "", time = ""] = text.toLowerCase().split("t", 2);
   const parts = /^(\d\d):(\d\d):(\d\d)(.\d+)?(z|[+-]\d\d:\d\d)$/.exec(time);
   if (parts === null || !isDate(date)) return false;
-  return parts[1] <= "23" && parts[2] <= "59" && parts[3] <= "59";
+  const [, hour = "", minute = "", second = ""] = parts;
+  return hour <= "23" && minute <= "59" && second <= "59";
 }
 
 const GO_DURATION = /^[-+]?(0|((\d+(\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h))+)$/;

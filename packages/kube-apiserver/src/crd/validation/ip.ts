@@ -11,14 +11,14 @@ export function parseIpV4(text: string): number[] | undefined {
 /** The sixteen bytes of an IPv6 address; its last part may be dotted. */
 export function parseIpV6(text: string): number[] | undefined {
   if (!text.includes(":") || text.length > 64) return undefined;
-  const halves = text.split("::");
-  if (halves.length === 1) {
+  const [first = "", second, third] = text.split("::");
+  if (second === undefined) {
     const bytes = groupsOf(text, true);
     return bytes?.length === 16 ? bytes : undefined;
   }
-  if (halves.length > 2) return undefined;
-  const head = groupsOf(halves[0], false);
-  const tail = groupsOf(halves[1], true);
+  if (third !== undefined) return undefined;
+  const head = groupsOf(first, false);
+  const tail = groupsOf(second, true);
   if (head === undefined || tail === undefined) return undefined;
   const missing = 16 - head.length - tail.length;
   return missing < 2 ? undefined : [...head, ...new Array<number>(missing).fill(0), ...tail];
@@ -63,7 +63,10 @@ export function isCidr(text: string): boolean {
 /** An address of four or sixteen bytes in its canonical form. */
 export function shownIp(bytes: readonly number[]): string {
   if (bytes.length === 4) return bytes.join(".");
-  const groups = Array.from({ length: 8 }, (_, i) => bytes[2 * i] * 256 + bytes[2 * i + 1]);
+  const groups = Array.from({ length: 8 }, (_, i) => {
+    const [high = 0, low = 0] = bytes.slice(2 * i, 2 * i + 2);
+    return high * 256 + low;
+  });
   let [start, length] = [-1, 1];
   for (let i = 0; i < 8; i++) {
     let end = i;

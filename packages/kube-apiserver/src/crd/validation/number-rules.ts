@@ -7,10 +7,8 @@ import type { Problem, Reporter } from "./problem.ts";
 
 type Bounds = readonly [min: number, max: number];
 
-const RANGES: Readonly<Record<string, Bounds>> = {
-  int32: [-(2 ** 31), 2 ** 31 - 1],
-  int64: [-(2 ** 63), 2 ** 63],
-};
+const INT32: Bounds = [-(2 ** 31), 2 ** 31 - 1];
+const INT64: Bounds = [-(2 ** 63), 2 ** 63];
 
 const MAX_FLOAT32 = 3.4028234663852886e38;
 
@@ -57,7 +55,7 @@ class NumberCheck {
 
   #fits(value: number): boolean {
     if (this.#type === "integer") {
-      const [min, max] = RANGES[this.#format] ?? RANGES["int64"];
+      const [min, max] = this.#format === "int32" ? INT32 : INT64;
       return isInt64(value) && value >= min && value <= max;
     }
     return this.#format !== "float" || Math.abs(value) <= MAX_FLOAT32;

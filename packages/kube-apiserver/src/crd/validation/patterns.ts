@@ -3,6 +3,7 @@
  * event loop; the syntax and the texts of its errors are Go's. The engine loads with the first
  * schema that has a pattern.
  */
+import { keepNewest } from "@quorate/host";
 import type { RE2JS } from "re2js";
 
 /** A pattern that matches anywhere in a text. */
@@ -52,11 +53,8 @@ export class Patterns {
       return present;
     }
     const pattern = this.#parse(source);
-    if (this.#compiled.size >= MAX_CACHED_PATTERNS) {
-      const [oldest] = this.#compiled.keys();
-      this.#compiled.delete(oldest);
-    }
     this.#compiled.set(source, pattern);
+    keepNewest(this.#compiled, MAX_CACHED_PATTERNS);
     return pattern;
   }
 

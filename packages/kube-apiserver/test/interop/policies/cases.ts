@@ -293,7 +293,10 @@ const VALIDATING_CASES: readonly Case[] = [
   {
     name: "expensive",
     policy: rule(
-      "[1,2,3,4,5,6,7,8,9,0].all(a, [1,2,3,4,5,6,7,8,9,0].all(b, [1,2,3,4,5,6,7,8,9,0].all(c, [1,2,3,4,5,6,7,8,9,0].all(d, [1,2,3,4,5,6,7,8,9,0].all(e, [1,2,3,4,5,6,7,8,9,0].all(f, a + b + c + d + e + f >= 0))))))",
+      ["a", "b", "c", "d", "e", "f"].reduceRight(
+        (inner, name) => `[1,2,3,4,5,6,7,8,9,0].all(${name}, ${inner})`,
+        "a + b + c + d + e + f >= 0",
+      ),
     ),
     objects: ONE,
   },

@@ -68,10 +68,10 @@ function requiredIp(text: string): Ip {
 }
 
 function parseCidr(text: string): Cidr | undefined {
-  const parts = /^([^/]*)\/(0|[1-9]\d{0,2})$/.exec(text);
-  const ip = parts === null ? undefined : parseIp(parts[1]);
-  if (parts === null || ip === undefined) return undefined;
-  const bits = Number(parts[2]);
+  const [, address, size] = /^([^/]*)\/(0|[1-9]\d{0,2})$/.exec(text) ?? [];
+  const ip = address === undefined ? undefined : parseIp(address);
+  if (ip === undefined) return undefined;
+  const bits = Number(size);
   return bits > ip.bytes.length * 8 ? undefined : new Cidr(ip, bits);
 }
 
@@ -97,7 +97,7 @@ function sameBits(a: Ip, b: Ip, bits: number): boolean {
   if (a.bytes.length !== b.bytes.length) return false;
   return a.bytes.every((byte, i) => {
     const left = Math.min(Math.max(bits - 8 * i, 0), 8);
-    return (byte ^ b.bytes[i]) >> (8 - left) === 0;
+    return (byte ^ (b.bytes[i] ?? 0)) >> (8 - left) === 0;
   });
 }
 
@@ -111,15 +111,14 @@ const is = {
     bytes.length === 4
       ? bytes[0] === 127
       : bytes.slice(0, 15).every((byte) => byte === 0) && bytes[15] === 1,
-  multicast: ({ bytes }: Ip) => (bytes.length === 4 ? bytes[0] >> 4 === 14 : bytes[0] === 255),
-  linkLocalMulticast: ({ bytes }: Ip) =>
-    bytes.length === 4
-      ? bytes[0] === 224 && bytes[1] === 0 && bytes[2] === 0
-      : bytes[0] === 255 && (bytes[1] & 15) === 2,
-  linkLocalUnicast: ({ bytes }: Ip) =>
-    bytes.length === 4
-      ? bytes[0] === 169 && bytes[1] === 254
-      : bytes[0] === 254 && (bytes[1] & 0xc0) === 128,
+  multicast: ({ bytes: { length, 0: first = 0 } }: Ip) =>
+    length === 4 ? first >> 4 === 14 : first === 255,
+  linkLocalMulticast: ({ bytes: { length, 0: first, 1: second = 0, 2: third } }: Ip) =>
+    length === 4
+      ? first === 224 && second === 0 && third === 0
+      : first === 255 && (second & 15) === 2,
+  linkLocalUnicast: ({ bytes: { length, 0: first, 1: second = 0 } }: Ip) =>
+    length === 4 ? first === 169 && second === 254 : first === 254 && (second & 0xc0) === 128,
 };
 
 function isGlobalUnicast(ip: Ip): boolean {

@@ -98,7 +98,7 @@ export function celJson(value: unknown): Json {
   );
 }
 
-/** Written objects whose type is not that of their place: "Object.spec" belongs in the field spec. */
+/** Written objects whose type is not that of their place: "Object.spec" is for the field spec. */
 export function misplacedTypes(value: unknown, path: readonly string[]): string[] {
   if (Array.isArray(value)) return value.flatMap((one) => misplacedTypes(one, path));
   if (value instanceof Map) return [...value.values()].flatMap((it) => misplacedTypes(it, path));

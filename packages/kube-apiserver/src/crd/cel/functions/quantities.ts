@@ -30,10 +30,10 @@ class Quantity extends LibraryValue {
 function parse(text: string): Quantity | undefined {
   const parts = text.length > MAX_LENGTH ? null : QUANTITY.exec(text);
   if (parts === null) return undefined;
-  const [, sign, digits, binary, decimal, exponent] = parts;
+  const [, sign, digits = "", binary, decimal = "", exponent] = parts;
   const [whole, fraction = ""] = digits.split(".");
   let value = BigInt(`${whole === "" ? "0" : whole}${fraction}`) * ONE;
-  let power = exponent === undefined ? DECIMAL[decimal ?? ""] : Number(exponent);
+  let power = exponent === undefined ? (DECIMAL[decimal] ?? 0) : Number(exponent);
   if (binary !== undefined) {
     value <<= BigInt(10 * (BINARY.indexOf(binary) + 1));
     power = 0;

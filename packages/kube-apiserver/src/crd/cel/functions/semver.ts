@@ -36,7 +36,7 @@ function parse(text: string): Semver | undefined {
 
 /** "v1.2" is "1.2.0", and leading zeros are dropped. */
 function normalized(text: string): string {
-  const [core, ...rest] = text.replace(/^v/, "").split(/(?=[-+])/);
+  const [core = "", ...rest] = text.replace(/^v/, "").split(/(?=[-+])/);
   const numbers = core.split(".").map((part) => part.replace(/^0+(\d)/, "$1"));
   while (numbers.length < 3) numbers.push("0");
   return numbers.join(".") + rest.join("");
@@ -57,12 +57,14 @@ function compareIds(a: string, b: string): number {
 
 function compare(a: Semver, b: Semver): number {
   for (const [i, number] of a.numbers.entries()) {
-    if (number !== b.numbers[i]) return number < b.numbers[i] ? -1 : 1;
+    const other = b.numbers[i] ?? 0n;
+    if (number !== other) return number < other ? -1 : 1;
   }
   if (a.pre.length === 0 || b.pre.length === 0) return b.pre.length - a.pre.length;
   for (const [i, id] of a.pre.entries()) {
-    if (i >= b.pre.length) return 1;
-    const order = compareIds(id, b.pre[i]);
+    const other = b.pre[i];
+    if (other === undefined) return 1;
+    const order = compareIds(id, other);
     if (order !== 0) return order;
   }
   return a.pre.length < b.pre.length ? -1 : 0;

@@ -31,8 +31,9 @@ class Url extends LibraryValue {
 
 /** Undefined for a text that is neither an absolute URL nor a path. */
 export function parseUrl(text: string): Url | undefined {
+  const [path = ""] = text.split(/[?#]/, 1);
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are refused
-  if (text === "" || /[\x00-\x20\x7f]/.test(text.split(/[?#]/, 1)[0])) return undefined;
+  if (text === "" || /[\x00-\x20\x7f]/.test(path)) return undefined;
   const parts = PARTS.exec(text);
   if (parts === null || /%(?![0-9a-fA-F]{2})/.test(parts[4] ?? "")) return undefined;
   return parts[1] !== undefined || text.startsWith("/") ? new Url(text, parts) : undefined;

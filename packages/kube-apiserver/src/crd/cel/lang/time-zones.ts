@@ -1,4 +1,5 @@
 /** Times in time zones: by their name, such as "Europe/Berlin", or an offset, such as "+05:30". */
+import { keepNewest } from "@quorate/host";
 import { EvaluationError, floorDiv, type Timestamp, zoneOffset } from "./values.ts";
 
 /** A date whose UTC fields are those of the time in the zone. Throws EvaluationError. */
@@ -47,7 +48,7 @@ function formatOf(timeZone: string): Intl.DateTimeFormat {
   } catch {
     throw new EvaluationError(`unknown time zone ${timeZone}`);
   }
-  if (formats.size >= MAX_FORMATS) formats.delete(formats.keys().next().value as string);
   formats.set(timeZone, made);
+  keepNewest(formats, MAX_FORMATS);
   return made;
 }

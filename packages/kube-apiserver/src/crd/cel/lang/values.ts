@@ -235,7 +235,7 @@ export function compare(a: unknown, b: unknown): number {
 /** The text that was counted last: a loop asks for the same one again and again. */
 let counted = { text: "", count: 0 };
 
-/** The characters of a text: code points. Throws BudgetError where an evaluation counts too many. */
+/** The characters of a text: code points. Throws BudgetError where too many are counted. */
 export function charCount(text: string): number {
   if (text.length < 64) return countOf(text);
   if (text !== counted.text) {

@@ -1,0 +1,16 @@
+/** Bounded Maps and Sets: the oldest entry, by the order in which they were added, goes first. */
+
+/** Removes the oldest entries until at most `max` are left. */
+export function keepNewest<K>(entries: Map<K, unknown> | Set<K>, max: number): void {
+  for (const oldest of entries.keys()) {
+    if (entries.size <= max) return;
+    entries.delete(oldest);
+  }
+}
+
+/** Sets an entry, which becomes the newest one, and keeps the newest `max`. */
+export function setNewest<K, V>(entries: Map<K, V>, key: K, value: V, max: number): void {
+  entries.delete(key);
+  entries.set(key, value);
+  keepNewest(entries, max);
+}
