@@ -76,17 +76,14 @@ export class ClusterView {
 
   /** The granted times to live, in seconds, of those leases that exist. */
   async timesToLive(ids: readonly bigint[]): Promise<Map<bigint, number>> {
-    const found = new Map<bigint, number>();
-    for (let at = 0; at < ids.length; at += CALLS_AT_ONCE) {
-      const some = ids.slice(at, at + CALLS_AT_ONCE);
-      const responses = await Promise.all(
-        some.map((ID) => this.#client.call(LeaseService.methods.LeaseTimeToLive, { ID }, true)),
-      );
-      for (const [i, { TTL, grantedTTL }] of responses.entries()) {
-        if (TTL >= 0 && grantedTTL > 0) found.set(some[i], grantedTTL);
-      }
-    }
-    return found;
+    const found = await inParts(ids, (ID) =>
+      this.#client.call(LeaseService.methods.LeaseTimeToLive, { ID }, true),
+    );
+    return new Map(
+      found
+        .filter(([, { TTL, grantedTTL }]) => TTL >= 0 && grantedTTL > 0)
+        .map(([id, { grantedTTL }]) => [id, grantedTTL]),
+    );
   }
 
   /**
@@ -138,16 +135,15 @@ const HIDDEN: ReadonlySet<string> = new Set([
   "RoleNotFound",
 ]);
 
-/** What is called for each name, some at a time. */
-async function inParts<T>(
-  names: readonly string[],
-  call: (name: string) => Promise<T>,
-): Promise<(readonly [name: string, T])[]> {
-  const found: (readonly [string, T])[] = [];
-  for (let at = 0; at < names.length; at += CALLS_AT_ONCE) {
-    const some = names.slice(at, at + CALLS_AT_ONCE);
-    const responses = await Promise.all(some.map(call));
-    for (const [i, name] of some.entries()) found.push([name, responses[i]]);
+/** What is called for each one, some at a time. */
+async function inParts<K, T>(
+  all: readonly K[],
+  call: (one: K) => Promise<T>,
+): Promise<(readonly [K, T])[]> {
+  const found: (readonly [K, T])[] = [];
+  for (let at = 0; at < all.length; at += CALLS_AT_ONCE) {
+    const some = all.slice(at, at + CALLS_AT_ONCE);
+    found.push(...(await Promise.all(some.map(async (one) => [one, await call(one)] as const))));
   }
   return found;
 }

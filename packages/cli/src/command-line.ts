@@ -35,9 +35,11 @@ export function readCommandLine(
   let words = argv;
   for (;;) {
     const at = commandIndex(words, flagsOf(program, path));
-    const next = at < 0 ? undefined : commandCalled(words[at], choicesAfter(program, path));
-    if (next === undefined && at >= 0 && isRefused(path, words, words[at]))
-      throw new UnknownCommand(program, path, words[at]);
+    const word = words[at];
+    if (word === undefined) break;
+    const next = commandCalled(word, choicesAfter(program, path));
+    if (next === undefined && isRefused(path, words, word))
+      throw new UnknownCommand(program, path, word);
     if (next === undefined) break;
     path.push(next);
     words = words.toSpliced(at, 1);
@@ -79,16 +81,17 @@ function choicesAfter(program: Program, path: readonly Command[]): readonly Comm
  * nor the value of one. An unknown flag is taken to have a value.
  */
 function commandIndex(words: readonly string[], flags: ReadonlyMap<string, Flag>): number {
-  for (let at = 0; at < words.length; at++) {
-    const word = words[at];
+  let isValue = false;
+  for (const [at, word] of words.entries()) {
+    if (isValue) {
+      isValue = false;
+      continue;
+    }
     if (word === "--") return -1;
-    if (
-      word.startsWith("--")
-        ? !word.includes("=") && !isBool(flags.get(word.slice(2)))
-        : isLoneShort(word, flags)
-    )
-      at++;
-    else if (word !== "" && !word.startsWith("-")) return at;
+    isValue = word.startsWith("--")
+      ? !word.includes("=") && !isBool(flags.get(word.slice(2)))
+      : isLoneShort(word, flags);
+    if (!isValue && word !== "" && !word.startsWith("-")) return at;
   }
   return -1;
 }
@@ -128,14 +131,14 @@ function similarCommands(choices: readonly Command[], word: string): string[] {
 /** The Levenshtein distance. */
 function distance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, i) => i);
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i];
-    for (let j = 1; j <= b.length; j++) {
-      next.push(
-        Math.min(next[j - 1] + 1, row[j] + 1, row[j - 1] + (a[i - 1] === b[j - 1] ? 0 : 1)),
-      );
-    }
-    row = next;
+  for (const [i, char] of a.split("").entries()) {
+    let left = i + 1;
+    let corner = i;
+    row = row.map((above, j) => {
+      if (j > 0) left = Math.min(left + 1, above + 1, corner + (char === b[j - 1] ? 0 : 1));
+      corner = above;
+      return left;
+    });
   }
-  return row[b.length];
+  return row.at(-1) ?? 0;
 }

@@ -63,7 +63,8 @@ const HELP: Flag = {
 
 /** The name that a command is called by. */
 export function commandName(command: Command): string {
-  return command.use.split(" ")[0];
+  const [name = ""] = command.use.split(" ", 1);
+  return name;
 }
 
 /** The environment variable of a flag, such as ETCDCTL_WRITE_OUT. */

@@ -185,7 +185,7 @@ export interface FlagSink {
 /** Parses a command line in order. Throws FlagError. */
 export function readFlags(argv: readonly string[], sink: FlagSink): void {
   for (let i = 0; i < argv.length; i++) {
-    const word = argv[i];
+    const word = argv[i] ?? "";
     const following = (flag: Flag): string | undefined =>
       takesNext(flag, argv[i + 1]) ? argv[++i] : flag.bareText;
     if (word === "--") {
@@ -226,7 +226,7 @@ function readLong(word: string, sink: FlagSink, following: Following): void {
  */
 function readShort(word: string, sink: FlagSink, following: Following): void {
   for (let at = 1; at < word.length; at++) {
-    const letter = word[at];
+    const letter = word.charAt(at);
     const found = [...sink.flags].find(([, flag]) => flag.shorthand === letter);
     if (found === undefined)
       throw new FlagError(`unknown shorthand flag: ${quoteRune(letter)} in -${word.slice(at)}`);

@@ -44,7 +44,7 @@ export function goUnquote(
     const numeric =
       /^\\(?:x([0-9a-fA-F]{2})|([0-3][0-7]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8}))/.exec(rest);
     if (numeric !== null) {
-      const [all, hexByte, octalByte, short, long] = numeric;
+      const [all, hexByte, octalByte, short, long = ""] = numeric;
       if (hexByte !== undefined) bytes.push(Number.parseInt(hexByte, 16));
       else if (octalByte !== undefined) bytes.push(Number.parseInt(octalByte, 8));
       else {

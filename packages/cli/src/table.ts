@@ -14,12 +14,12 @@ export function drawTable({ header, rows: texts }: Table): string {
   const rows = texts.map((row) => row.map(escapeControls));
   const titles = header.map((title) => title.replaceAll("_", " ").toUpperCase());
   const widths = titles.map((title, column) =>
-    Math.max(...[title, ...rows.map((row) => row[column])].map(width)),
+    Math.max(...[title, ...rows.map((row) => row[column] ?? "")].map(width)),
   );
   const rule = (left: string, middle: string, right: string): string =>
     left + widths.map((size) => "─".repeat(size + 2)).join(middle) + right;
   const line = (cells: readonly string[], pad: (text: string, size: number) => string): string =>
-    `│${cells.map((cell, column) => ` ${pad(cell, widths[column])} `).join("│")}│`;
+    `│${cells.map((cell, column) => ` ${pad(cell, widths[column] ?? 0)} `).join("│")}│`;
   const body = rows.map((row) => line(row, padLeft));
   const lines = [
     rule("┌", "┬", "┐"),

@@ -66,7 +66,7 @@ export function isUntrusted(code: string | undefined, reason: string): boolean {
 /** Why a call failed. @param text of the error, or the server's own */
 export function reasonOf(text: string): string {
   // OpenSSL: thread, "error", number, library, function, reason, source file.
-  const [thread, error, , library, , reason, file] = text.split(":", 7);
+  const [thread = "", error, , library, , reason = "", file] = text.split(":", 7);
   if (/^[\dA-F]+$/.test(thread) && error === "error" && library === "SSL routines" && file) {
     const [, words] = defined(
       TLS_REASONS.find(([pattern]) => pattern.test(reason)),

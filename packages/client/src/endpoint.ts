@@ -21,9 +21,9 @@ export function parseEndpoint(text: string, hasTls: boolean): Endpoint {
   const unix = /^(unixs?):(?:\/\/)?(.+)$/s.exec(trimmed);
   if (unix !== null)
     return { text: trimmed, secure: unix[1] === "unixs", address: `unix:${unix[2]}` };
-  const shape = /^(?:([a-zA-Z][a-zA-Z0-9+.-]*):\/\/)?([^/?#]*)/s.exec(trimmed)!;
-  const scheme = shape[1]?.toLowerCase();
-  const address = shape[2];
+  const [, named, address = ""] =
+    /^(?:([a-zA-Z][a-zA-Z0-9+.-]*):\/\/)?([^/?#]*)/s.exec(trimmed) ?? [];
+  const scheme = named?.toLowerCase();
   if (scheme !== undefined && scheme !== "http" && scheme !== "https")
     throw new RangeError(`endpoint ${JSON.stringify(trimmed)}: unknown scheme ${scheme}`);
   if (address === "") throw new RangeError(`endpoint ${JSON.stringify(trimmed)} names no host`);

@@ -168,7 +168,7 @@ async function* pages(
       return;
     }
     yield RangeResponse.create({ kvs });
-    key = after(KeyValue.decode(kvs[kvs.length - 1]).key);
+    key = after(KeyValue.decode(defined(kvs.at(-1), "the last key")).key);
     pageKeys = nextPageKeys(pageKeys, kvs);
   }
 }

@@ -17,6 +17,7 @@ import {
   Compare_CompareResult,
   Compare_CompareTarget,
   DeleteRangeRequest,
+  endOfPrefix,
   fromUtf8,
   PutRequest,
   RangeRequest,
@@ -48,15 +49,7 @@ const EVERYTHING = new Uint8Array(1);
  * end) if there is none.
  */
 export function prefixEnd(prefix: Bytes): Uint8Array {
-  // Not slice(): of a Buffer that is a view, and the caller's key would change.
-  const end = Uint8Array.from(toBytes("prefixEnd", "prefix", prefix));
-  for (let last = end.length - 1; last >= 0; last--) {
-    if (end[last] < 0xff) {
-      end[last]++;
-      return end.slice(0, last + 1);
-    }
-  }
-  return EVERYTHING;
+  return endOfPrefix(toBytes("prefixEnd", "prefix", prefix));
 }
 
 /** Extends a key to a range of keys. At most one of these may be set. */

@@ -214,10 +214,7 @@ function placeOf({ dataDir, config, isPrivate }: MemberOptions): Place {
 
 /** Whether an option is set, as a flag in one of the forms that the program takes, or as a key. */
 function isGiven({ flags = [], config = {} }: MemberOptions, name: string): boolean {
-  return (
-    flags.some((flag) => [`-${name}`, `--${name}`].includes(flag.split("=", 1)[0])) ||
-    name in config
-  );
+  return flags.some((flag) => /^--?([^=]*)/.exec(flag)?.[1] === name) || name in config;
 }
 
 async function configOf(options: MemberOptions, place: Place): Promise<ServerConfig> {
@@ -322,7 +319,7 @@ async function start(
     ready: serving.member.ready,
     ended: end.promise,
     client: (clientOptions = {}) => {
-      const link = new LocalLink(endpoints[0], services, clock);
+      const link = new LocalLink(endpoints[0] ?? "", services, clock);
       links.add(link);
       const openLink = (endpoint: string) => {
         throw new RangeError(`a client in the process reaches its member alone, not ${endpoint}`);

@@ -203,15 +203,14 @@ export class FrontThreads {
   }
 
   #handOver(): void {
-    const waiting = this.#waiting;
-    let next = 0;
-    while (next < waiting.length) {
+    let taken = 0;
+    for (const { socket, place } of this.#waiting) {
       const thread = this.#idlest();
       if (thread === undefined) break;
-      const { socket, place } = waiting[next++];
+      taken++;
       if (!socket.destroyed) thread.take(socket, place);
     }
-    if (next > 0) waiting.splice(0, next);
+    if (taken > 0) this.#waiting.splice(0, taken);
   }
 
   /**

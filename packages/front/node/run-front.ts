@@ -2,6 +2,7 @@
  * A front-end in its thread: the link to the member, the doors through which sockets come, and the
  * beat by which the member sees that the event loop runs. The program hands in the server.
  */
+
 import type { AddressInfo, Socket } from "node:net";
 import { parentPort, workerData } from "node:worker_threads";
 import type { Clock, HttpExchangeHandler, Logger } from "@quorate/host";
@@ -12,6 +13,7 @@ import {
   threadNumber,
   writtenLogger,
 } from "@quorate/host/node";
+import { defined } from "@quorate/proto";
 import type { ServiceTable } from "@quorate/rpc";
 import { MemberServices } from "../index.ts";
 import {
@@ -90,7 +92,7 @@ export async function runFront(
     switch (message.kind) {
       case "socket":
         message.socket.on("close", () => Atomics.add(status, CLOSED_SOCKETS, 1));
-        doors[message.place].take(message.socket);
+        defined(doors[message.place], "the door").take(message.socket);
         // The next one when its first bytes are read: many at once would take one long turn.
         setImmediate(() => setImmediate(taken));
         return;

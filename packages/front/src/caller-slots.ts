@@ -65,9 +65,8 @@ export class CallerSlots {
 
   #isOf(texts: readonly (string | undefined)[], context: CallContext): boolean {
     if (texts[1] !== context.peerCommonName || texts[2] !== context.peerSubject) return false;
-    const fields = this.#fields;
-    for (let i = 0; i < fields.length; i++)
-      if (texts[3 + i] !== context.metadata(fields[i])) return false;
+    let at = 3;
+    for (const field of this.#fields) if (texts[at++] !== context.metadata(field)) return false;
     return true;
   }
 }

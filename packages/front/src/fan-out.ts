@@ -51,7 +51,7 @@ class Targets {
     writeU32LE(bytes, at, call);
     at += 4;
     bytes[at++] = own.length;
-    for (let i = 0; i < own.length; i++) bytes[at++] = own[i];
+    for (const byte of own) bytes[at++] = byte;
     this.#size = end;
     return true;
   }

@@ -77,8 +77,12 @@ export class Inbox {
     if (this.#isDelivering) return;
     this.#isDelivering = true;
     let next = 0;
-    while (next < this.#waiting.length && !this.#isPaused && this.#owner.isOpen)
-      this.#owner.take(this.#waiting[next++]);
+    while (!this.#isPaused && this.#owner.isOpen) {
+      const one = this.#waiting[next];
+      if (one === undefined) break;
+      next++;
+      this.#owner.take(one);
+    }
     this.#waiting.splice(0, next);
     this.#isDelivering = false;
     if (!this.#isHalfClosed || this.#isEndDelivered || this.#waiting.length > 0) return;

@@ -8,7 +8,7 @@
  * What is queued is bounded. Beyond it, and for whatever the other end may not send, the link is
  * broken: the owner is told once, and nothing goes on.
  */
-import { ChunkQueue } from "@quorate/proto";
+import { ChunkQueue, defined } from "@quorate/proto";
 import { isPieceSource, messageSize, type UnaryResponse } from "@quorate/rpc";
 import {
   MAX_PIECE_BYTES,
@@ -172,8 +172,9 @@ export class Link {
     const queue = this.#queue;
     if (queue.length === 0) return;
     let sent = 0;
-    while (sent < queue.length && queue[sent].writeTo(this.#writer)) {
-      this.#queuedBytes -= queue[sent].costBytes;
+    for (const one of queue) {
+      if (!one.writeTo(this.#writer)) break;
+      this.#queuedBytes -= one.costBytes;
       sent++;
     }
     queue.splice(0, sent);
@@ -237,6 +238,7 @@ class Outgoing {
   #nextPiece(): Uint8Array {
     const message = this.#message;
     if (message instanceof Uint8Array) return message;
-    return isPieceSource(message) ? message.next()! : message[this.#index++];
+    const piece = isPieceSource(message) ? message.next() : message[this.#index++];
+    return defined(piece, "a piece");
   }
 }

@@ -174,7 +174,7 @@ export class MemberServices implements LinkOwner {
     for (let at = 0; at < value; ) {
       const start = at + TARGET_BYTES;
       if (start > value) throw new RingError("a target");
-      const end = start + message[start - 1];
+      const end = start + (message[start - 1] ?? 0);
       const call = this.#calls.get(readU32LE(message, at));
       if (end > value || !(call instanceof OpenStream)) throw new RingError("a target");
       call.takeMessage([before, message.subarray(start, end), after]);

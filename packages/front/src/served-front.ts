@@ -218,6 +218,7 @@ export class ServedFront implements LinkOwner {
 const ENDED: FrontCall = { message() {}, again() {}, halfClosed() {}, taken() {}, aborted() {} };
 
 function of<T>(list: readonly T[], index: number): T {
-  if (index >= list.length) throw new RingError("a method");
-  return list[index];
+  const found = list[index];
+  if (found === undefined) throw new RingError("a method");
+  return found;
 }

@@ -86,9 +86,11 @@ function dersOf(list: Uint8Array): readonly Buffer[] {
 function partsOf(der: Buffer): DerItem[] {
   const list = derContent(derContent(der, 0, SEQUENCE), 0, SEQUENCE);
   const parts: DerItem[] = [];
-  for (let at = 0; at < list.length; at = parts[parts.length - 1].end) {
+  for (let at = 0; at < list.length; ) {
     if (parts.length === MAX_PARTS) throw new Error("not a certificate revocation list");
-    parts.push(derItem(list, at));
+    const part = derItem(list, at);
+    parts.push(part);
+    at = part.end;
   }
   return parts;
 }
@@ -113,7 +115,11 @@ function derItem(bytes: Buffer, at: number): DerItem {
   if (start > bytes.length || lengthBytes > 4) throw new Error("not a certificate revocation list");
   const length = lengthBytes === 0 ? form : bytes.readUIntBE(at + 2, lengthBytes);
   if (start + length > bytes.length) throw new Error("not a certificate revocation list");
-  return { tag: bytes[at], content: bytes.subarray(start, start + length), end: start + length };
+  return {
+    tag: bytes.readUInt8(at),
+    content: bytes.subarray(start, start + length),
+    end: start + length,
+  };
 }
 
 function derContent(bytes: Buffer, at: number, tag: number): Buffer {

@@ -83,8 +83,9 @@ class NodeFile implements DiskFile {
 
   write(chunks: readonly Uint8Array[], position: number): void {
     at(this.path, () => {
-      if (chunks.length === 1) {
-        writeFully(this.#fd, chunks[0], position);
+      const [first, second] = chunks;
+      if (first !== undefined && second === undefined) {
+        writeFully(this.#fd, first, position);
         return;
       }
       let totalBytes = 0;

@@ -2,9 +2,11 @@
  * Makes X.509 certificates (RFC 5280) of an authority, a server and clients, with EC P-256 keys.
  * The library is loaded with the first certificate: a start that has them all does without.
  */
+
 import { createHash, createPrivateKey, KeyObject, type webcrypto } from "node:crypto";
 import { isIPv4, isIPv6 } from "node:net";
 import type * as x509 from "@peculiar/x509";
+import { newSerial } from "./self-cert.ts";
 
 /** A certificate and its key, as PEM. */
 export interface Pair {
@@ -97,10 +99,7 @@ async function prepared(): Promise<{ library: Library; keys: webcrypto.CryptoKey
 }
 
 function common({ fromMs, untilMs }: Validity) {
-  // 16 random bytes; the first bit is clear, because a serial number is positive.
-  const serial = crypto.getRandomValues(Buffer.alloc(16));
-  serial[0] = (serial[0] & 0x7f) | 0x40;
-  const serialNumber = serial.toString("hex");
+  const serialNumber = newSerial();
   return { serialNumber, notBefore: new Date(fromMs), notAfter: new Date(untilMs) };
 }
 

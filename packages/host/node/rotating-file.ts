@@ -147,7 +147,7 @@ export class RotatingFile {
       if (!plain.startsWith(stem) || !plain.endsWith(extension)) continue;
       const stamp = STAMP.exec(plain.slice(stem.length, plain.length - extension.length));
       if (stamp === null) continue;
-      const [year, month, day, hour, minute, second, ms] = stamp.slice(1).map(Number);
+      const [year = 0, month = 1, day, hour, minute, second, ms] = stamp.slice(1).map(Number);
       const wallMs = this.#rotation.localTime
         ? new Date(year, month - 1, day, hour, minute, second, ms).getTime()
         : Date.UTC(year, month - 1, day, hour, minute, second, ms);

@@ -93,8 +93,7 @@ async function selfSigned(
 }
 
 /** 16 random bytes as hex; the first bit clear, because a serial number is positive. */
-function newSerial(): string {
-  const bytes = crypto.getRandomValues(new Uint8Array(16));
-  bytes[0] = (bytes[0] & 0x7f) | 0x40;
-  return Buffer.from(bytes).toString("hex");
+export function newSerial(): string {
+  const [first = 0, ...others] = crypto.getRandomValues(new Uint8Array(16));
+  return Buffer.from([(first & 0x7f) | 0x40, ...others]).toString("hex");
 }

@@ -2,8 +2,10 @@
  * Validates the TLS files of a port, with errors that name the file. OpenSSL's errors ("key values
  * mismatch", "no start line") name none, and occur only when a port is opened.
  */
+
 import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
 import { createSecureContext } from "node:tls";
+import { defined } from "@quorate/proto";
 import { pemBlocks } from "../src/pem.ts";
 import type { Pauses } from "../src/turns.ts";
 import { serverTlsOptions, type TlsFiles, type TlsOptions } from "./tls.ts";
@@ -80,7 +82,7 @@ function checkPair(
   keyPem: string,
   keyFile: string,
 ): X509Certificate {
-  const [certificate] = [...certificatesOf(certPem, certFile)];
+  const certificate = defined([...certificatesOf(certPem, certFile)][0], "the certificate");
   let key: KeyObject;
   try {
     key = createPrivateKey(keyPem);
@@ -94,7 +96,7 @@ function checkPair(
       `${keyFile} is not the key of the certificate in ${certFile} (key values mismatch): use a certificate with its own key`,
     );
   }
-  return certificate!;
+  return certificate;
 }
 
 /** The certificates of a PEM text, in order, at least one, each read when it is asked for. */

@@ -30,11 +30,9 @@ export function clockContract(name: string, make: () => ClockUnderTest): void {
         clock.after(delayMs, () => ranMs.push(clock.monotonicMs()));
         assert.deepEqual(ranMs, [], "a task does not run inside the call that sets it");
         await pass(25);
-        assert.equal(ranMs.length, 1);
-        assert.ok(
-          ranMs[0] >= startMs + delayMs,
-          `ran ${ranMs[0] - startMs} ms after it was set with ${delayMs} ms`,
-        );
+        const [tookMs = -1, again] = ranMs.map((ms) => ms - startMs);
+        assert.equal(again, undefined, "it runs once");
+        assert.ok(tookMs >= delayMs, `ran ${tookMs} ms after it was set with ${delayMs} ms`);
       }
     });
 

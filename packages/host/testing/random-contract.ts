@@ -38,7 +38,8 @@ export function randomContract(name: string, make: (seed: bigint) => Random): vo
       const draws = 4000;
       for (let i = 0; i < draws; i++) {
         const long = random.uint64();
-        for (let bit = 0; bit < 64; bit++) counts[bit] += Number((long >> BigInt(bit)) & 1n);
+        for (const [bit, count] of counts.entries())
+          counts[bit] = count + Number((long >> BigInt(bit)) & 1n);
       }
       // Seven standard deviations of a fair coin.
       const slack = 7 * Math.sqrt(draws / 4);

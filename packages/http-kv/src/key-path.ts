@@ -140,18 +140,6 @@ function cut(text: string): string {
   return text.length > MAX_SHOWN_CHARS ? `${text.slice(0, MAX_SHOWN_CHARS)}...` : text;
 }
 
-/** The end of the range of keys that begin with `key`: a zero byte where that has no end. */
-export function prefixEnd(key: Uint8Array): Uint8Array {
-  for (let i = key.length - 1; i >= 0; i--) {
-    const byte = key[i];
-    if (byte === undefined || byte === 0xff) continue;
-    const end = key.slice(0, i + 1);
-    end[i] = byte + 1;
-    return end;
-  }
-  return new Uint8Array(1);
-}
-
 /** First key of the range of keys that begin with `key`: the empty key stands for the least one. */
 export function prefixStart(key: Uint8Array): Uint8Array {
   return key.length === 0 ? new Uint8Array(1) : key;

@@ -1,11 +1,11 @@
 /** GET and HEAD: one key, or a list of keys as JSON lines. */
 
 import type { SharedTurns } from "@quorate/member";
-import { compare, concat, fromUtf8, KeyValue, KVService } from "@quorate/proto";
+import { compare, concat, endOfPrefix, fromUtf8, KeyValue, KVService } from "@quorate/proto";
 import { clientOf } from "@quorate/rpc";
 import type { ServiceCalls } from "@quorate/services";
 import type { Steps } from "@quorate/store";
-import { keyOfPath, prefixEnd, prefixStart, Query, shown } from "./key-path.ts";
+import { keyOfPath, prefixStart, Query, shown } from "./key-path.ts";
 import type { KvExchange } from "./kv-exchange.ts";
 import { Preconditions } from "./preconditions.ts";
 import { Problem, problemOf } from "./problems.ts";
@@ -131,7 +131,7 @@ class Pages {
   constructor(exchange: KvExchange, prefix: Uint8Array, query: Query, deps: ReadDeps) {
     this.#exchange = exchange;
     this.#deps = deps;
-    this.#rangeEnd = prefixEnd(prefix);
+    this.#rangeEnd = endOfPrefix(prefix);
     this.#isSerializable = query.flag("serializable");
     this.keysOnly = query.flag("keys");
     this.#revision = query.integer("rev", 1) ?? 0;

@@ -14,6 +14,7 @@ import {
   DeleteRangeRequest,
   defined,
   EMPTY,
+  endOfPrefix,
   errorOf,
   fromBase64,
   fromUtf8,
@@ -22,7 +23,7 @@ import {
   type RequestOp,
   TxnRequest,
 } from "@quorate/proto";
-import { prefixEnd, prefixStart, shown } from "./key-path.ts";
+import { prefixStart, shown } from "./key-path.ts";
 import {
   JsonNumber,
   type JsonObject,
@@ -159,7 +160,9 @@ class Fields {
 
 /** The range of a key, or of the keys that begin with it. */
 function rangeOf(key: Uint8Array, isPrefix: boolean): { key: Uint8Array; rangeEnd: Uint8Array } {
-  return isPrefix ? { key: prefixStart(key), rangeEnd: prefixEnd(key) } : { key, rangeEnd: EMPTY };
+  return isPrefix
+    ? { key: prefixStart(key), rangeEnd: endOfPrefix(key) }
+    : { key, rangeEnd: EMPTY };
 }
 
 const TARGETS = ["exists", "value", "mod_revision", "create_revision", "version", "lease"];

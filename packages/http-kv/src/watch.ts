@@ -10,6 +10,7 @@
 
 import type { SharedTurns } from "@quorate/member";
 import {
+  endOfPrefix,
   errorOf,
   fromUtf8,
   WatchCreateRequest,
@@ -28,7 +29,7 @@ import type { ServiceCalls } from "@quorate/services";
 import type { Steps } from "@quorate/store";
 import { EventFrames, type EventLines, quietProgress, typedMessage } from "./event-stream.ts";
 import type { Heartbeats } from "./heartbeats.ts";
-import { keyOfPath, prefixEnd, prefixStart, Query, shown } from "./key-path.ts";
+import { keyOfPath, prefixStart, Query, shown } from "./key-path.ts";
 import type { KvExchange } from "./kv-exchange.ts";
 import { Problem, problemOf } from "./problems.ts";
 import { errorOfReason, flagsOf, type ResponseFlags } from "./watch-response.ts";
@@ -71,7 +72,7 @@ export async function watch(exchange: KvExchange, prefix: string, deps: WatchDep
   const from = last === undefined ? query.integer("from", 1) : last + 1;
   const request = WatchCreateRequest.create({
     key: isPrefix ? prefixStart(key) : key,
-    rangeEnd: isPrefix ? prefixEnd(key) : new Uint8Array(0),
+    rangeEnd: isPrefix ? endOfPrefix(key) : new Uint8Array(0),
     startRevision: from ?? 0,
     prevKv: query.flag("previous"),
     filters: filtersOf(query),

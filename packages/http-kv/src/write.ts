@@ -11,6 +11,7 @@
 import {
   type Compare,
   defined,
+  endOfPrefix,
   KeyValue,
   KVService,
   LeaseService,
@@ -19,7 +20,7 @@ import {
 } from "@quorate/proto";
 import type { ExchangeCaller, ServiceCalls } from "@quorate/services";
 import { MAX_LEASE_TTL_SECONDS } from "@quorate/store";
-import { keyOfPath, prefixEnd, prefixStart, Query, shown } from "./key-path.ts";
+import { keyOfPath, prefixStart, Query, shown } from "./key-path.ts";
 import type { KvExchange } from "./kv-exchange.ts";
 import { etagOf, Preconditions } from "./preconditions.ts";
 import { Problem } from "./problems.ts";
@@ -197,7 +198,7 @@ async function removeList(
       "an empty prefix is every key of the store",
       "write the prefix behind /kv/, or add &all to delete every key",
     );
-  const request = { key: prefixStart(key), rangeEnd: prefixEnd(key) };
+  const request = { key: prefixStart(key), rangeEnd: endOfPrefix(key) };
   const { header, deleted } = await calls.unary(DeleteRange, request, exchange.caller);
   const revision = header?.revision ?? 0;
   exchange.respond(

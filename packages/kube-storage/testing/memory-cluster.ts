@@ -65,7 +65,7 @@ export class MemoryCluster implements ClusterClient {
   }
 
   async modRevisions(keys: readonly Uint8Array[]): Promise<readonly number[]> {
-    await this.#request("modRevisions", keys[0]);
+    await this.#request("modRevisions", keys[0] ?? new Uint8Array());
     return keys.map((key) => this.#records.get(toLatin1(key))?.modRevision ?? 0);
   }
 

@@ -109,7 +109,7 @@ function kilobytes(path: string, pattern: RegExp): number {
 function ipOctets(column: string): number {
   const [names = [], values = []] = [
     ...textOf("/proc/self/net/netstat").matchAll(/^IpExt: (.*)$/gm),
-  ].map((match) => match[1].split(" "));
+  ].map(([, row = ""]) => row.split(" "));
   return Number(values[names.indexOf(column)] ?? 0);
 }
 

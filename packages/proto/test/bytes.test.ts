@@ -5,6 +5,7 @@ import {
   alloc,
   compare,
   concat,
+  endOfPrefix,
   equals,
   fromHex,
   fromLatin1,
@@ -149,4 +150,21 @@ test("ids as etcd prints them", () => {
   assert.equal(idFromHex("1701f7e3861531D4"), 0x1701f7e3861531d4n);
   for (const bad of ["", "0x1", "g", "12345678123456781", "-1", " 1"])
     assert.equal(idFromHex(bad), undefined);
+});
+
+test("endOfPrefix is the first key after those with the prefix, and changes no argument", () => {
+  const ends = [
+    [
+      [1, 2],
+      [1, 3],
+    ],
+    [[1, 0xff, 0xff], [2]],
+    [[0xff], [0]],
+    [[], [0]],
+  ] as const;
+  for (const [prefix, end] of ends) {
+    const given = Buffer.from(prefix);
+    assert.deepEqual([...endOfPrefix(given)], [...end]);
+    assert.deepEqual([...given], [...prefix]);
+  }
 });

@@ -2,9 +2,11 @@
  * Endpoints by SRV records for both commands (etcd: etcdmain/util.go, discoverEndpoints;
  * client/pkg/transport, ValidateSecureEndpoints).
  */
+
 import { connect as connectTls } from "node:tls";
 import { discoverEndpoints as clientEndpoints } from "@quorate/client/node";
 import { type Logger, type Names, type SrvTarget, tlsContext } from "@quorate/host";
+import { defined } from "@quorate/proto";
 import { splitAddress } from "@quorate/rpc/node";
 
 /** What is asked. */
@@ -47,7 +49,10 @@ export async function discover(
   };
   const question = { domain, serviceName, takesPlain: true };
   const endpoints = await clientEndpoints(question, lookup, () => {});
-  const found = endpoints.map((endpoint, i) => ({ endpoint, target: targets[i] }));
+  const found = endpoints.map((endpoint, i) => ({
+    endpoint,
+    target: defined(targets[i], "the record"),
+  }));
   logger.info("discovered cluster from SRV", { "srv-server": domain, endpoints });
   if (isInsecure) return found;
   logger.info("validating discovered SRV endpoints", { "srv-server": domain, endpoints });

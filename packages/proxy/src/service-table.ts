@@ -42,17 +42,6 @@ export interface ProxyOptions {
   readonly ordered: OrderedReads | undefined;
 }
 
-/** Methods that may be made twice without harm, besides those that their services know. */
-const REPEATABLE: ReadonlySet<string> = new Set(
-  [
-    ...["AuthStatus", "Authenticate", "UserGet", "UserList", "RoleGet", "RoleList"].map(
-      (name) => AuthService.methods[name as keyof typeof AuthService.methods],
-    ),
-    MaintenanceService.methods.Status,
-    MaintenanceService.methods.Hash,
-    MaintenanceService.methods.HashKV,
-  ].map(({ path }) => path),
-);
 /** Those of these services have handlers of their own. */
 const OWN = new Set<string>(
   [KVService, WatchService, LeaseService, ClusterService].map(({ typeName }) => typeName),
@@ -62,6 +51,12 @@ const { UserGet, UserList, RoleGet, RoleList, AuthStatus, Authenticate } = AuthS
 const HARMLESS: ReadonlySet<string> = new Set(
   [UserGet, UserList, RoleGet, RoleList, AuthStatus, Authenticate].map(({ path }) => path),
 );
+const { Status, Hash, HashKV } = MaintenanceService.methods;
+/** Methods that may be made twice without harm, besides those that their services know. */
+const REPEATABLE: ReadonlySet<string> = new Set([
+  ...HARMLESS,
+  ...[Status, Hash, HashKV].map(({ path }) => path),
+]);
 
 /** A proxy without its sockets. */
 export class GrpcProxy {

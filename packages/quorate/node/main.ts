@@ -23,7 +23,8 @@ export async function main(): Promise<void> {
   endWithParent(process.env);
   const args = process.argv.slice(2);
   const [name = ""] = args;
-  if (!Object.hasOwn(COMMANDS, name)) return runMember();
-  const run = await COMMANDS[name]();
+  const load = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
+  if (load === undefined) return runMember();
+  const run = await load();
   await run(args);
 }

@@ -55,10 +55,9 @@ export class SimDisk {
 
   /** Makes the writes up to this number durable. */
   sync(number: number): void {
-    let count = 0;
-    while (count < this.#queue.length && this.#queue[count].write <= number)
-      this.#keep(this.#queue[count++].record);
-    this.#queue.splice(0, count);
+    const later = this.#queue.findIndex(({ write }) => write > number);
+    const synced = this.#queue.splice(0, later === -1 ? this.#queue.length : later);
+    for (const { record } of synced) this.#keep(record);
   }
 
   /** The last durable entry. */
@@ -83,7 +82,7 @@ export class SimDisk {
 
   /** The machine stops: of what was not synced the first `survivors` records were lucky. */
   crash(survivors: number): void {
-    for (let i = 0; i < survivors && i < this.#queue.length; i++) this.#keep(this.#queue[i].record);
+    for (const { record } of this.#queue.slice(0, survivors)) this.#keep(record);
     this.#queue = [];
   }
 

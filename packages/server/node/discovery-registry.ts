@@ -13,8 +13,8 @@ export function openRegistry(config: DiscoveryConfig): Registry {
   const client = clientOf(config);
   return {
     async get(key) {
-      const { kvs } = await client.get(key);
-      return kvs.length === 0 ? undefined : toUtf8(kvs[0].value);
+      const [found] = (await client.get(key)).kvs;
+      return found === undefined ? undefined : toUtf8(found.value);
     },
     async put(key, value) {
       await client.put(key, value);

@@ -1,7 +1,9 @@
 /** From a member's URLs to addresses that sockets listen on. */
+
 import type { Logger } from "@quorate/host";
 import { type Door, openDoor, type TlsFiles } from "@quorate/host/node";
 import { listenHost, type MemberUrl } from "@quorate/member";
+import { defined } from "@quorate/proto";
 import type { ListenAddress } from "@quorate/rpc/node";
 import type { ServerConfig, TlsConfig } from "../src/config/index.ts";
 
@@ -36,13 +38,14 @@ function places(
     url.path === "" && url.port === 0 ? Symbol() : placeOf(url),
   );
   return [...byPlace.values()].map((same) => {
-    const addresses = same.map((url) => listenAddress(url, serves, reusePort));
+    const url = defined(same[0], "a URL");
+    const addresses = same.map((one) => listenAddress(one, serves, reusePort));
     const address = {
-      ...addresses[0],
+      ...listenAddress(url, serves, reusePort),
       secure: addresses.some(({ secure }) => secure),
       alsoPlain: addresses.some(({ secure }) => !secure),
     };
-    return { url: same[0], address };
+    return { url, address };
   });
 }
 

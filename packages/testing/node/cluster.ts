@@ -77,21 +77,24 @@ export async function testCluster(options: ClusterOptions = {}): Promise<TestClu
 }
 
 function configsOf(ports: readonly number[], config: ConfigFile): ConfigFile[] {
-  const urls = ports.map((port) => `http://127.0.0.1:${port}`);
+  const urlOf = (at: number): string => `http://127.0.0.1:${ports[at]}`;
   const count = ports.length / 2;
-  const names = urls.slice(0, count).map((_, i) => `m${i}`);
-  const peers = urls.slice(count);
-  return names.map((name, i) => ({
+  const members = Array.from({ length: count }, (_, i) => ({
+    name: `m${i}`,
+    client: urlOf(i),
+    peer: urlOf(count + i),
+  }));
+  return members.map(({ name, client, peer }) => ({
     "quota-backend-bytes": QUOTA_BYTES,
     "heartbeat-interval": 50,
     "election-timeout": 500,
     ...config,
     name,
-    "initial-cluster": names.map((one, at) => `${one}=${peers[at]}`).join(","),
-    "listen-client-urls": urls[i],
-    "advertise-client-urls": urls[i],
-    "listen-peer-urls": peers[i],
-    "initial-advertise-peer-urls": peers[i],
+    "initial-cluster": members.map((one) => `${one.name}=${one.peer}`).join(","),
+    "listen-client-urls": client,
+    "advertise-client-urls": client,
+    "listen-peer-urls": peer,
+    "initial-advertise-peer-urls": peer,
   }));
 }
 
@@ -121,7 +124,7 @@ export class TestCluster implements AsyncDisposable {
     const faults: CallFaults = { failureOf: (path) => this.#failureOf(path) };
     const surroundings = { faults, leaseOffset: this.#leaseOffset };
     this.#members = configs.map((config) => new ClusterMember(config, surroundings));
-    this.#maxTxnOps = configs[0]["max-txn-ops"] ?? DEFAULT_MAX_TXN_OPS;
+    this.#maxTxnOps = configs[0]?.["max-txn-ops"] ?? DEFAULT_MAX_TXN_OPS;
   }
 
   get members(): readonly TestMember[] {

@@ -1,7 +1,9 @@
 /** A cluster in the shape of the containers of testcontainers, without Docker. */
 
+import { defined } from "@quorate/proto";
 import type { ConfigFile } from "@quorate/server";
 import { type TestCluster, testCluster } from "./cluster.ts";
+import type { TestMember } from "./test-member.ts";
 
 const CLIENT_PORT = 2379;
 const PEER_PORT = 2380;
@@ -39,15 +41,19 @@ export class StartedQuorateContainer implements AsyncDisposable {
     this.cluster = cluster;
   }
 
+  get #first(): TestMember {
+    return defined(this.cluster.members[0], "the first member");
+  }
+
   getHost(): string {
     return "127.0.0.1";
   }
 
   /** The port of this machine for 2379 (clients) or 2380 (members) of the first member. */
   getMappedPort(port: number): number {
-    const [{ endpoint, peerUrl }] = this.cluster.members;
     if (port !== CLIENT_PORT && port !== PEER_PORT)
       throw new RangeError(`there is no port ${port}: ${CLIENT_PORT} and ${PEER_PORT} are there`);
+    const { endpoint, peerUrl } = this.#first;
     return Number(new URL(port === CLIENT_PORT ? endpoint : peerUrl).port);
   }
 
@@ -65,11 +71,11 @@ export class StartedQuorateContainer implements AsyncDisposable {
 
   /** The client URL of the first member. */
   getClientEndpoint(): string {
-    return this.cluster.endpoints[0];
+    return this.#first.endpoint;
   }
 
   getPeerEndpoint(): string {
-    return this.cluster.members[0].peerUrl;
+    return this.#first.peerUrl;
   }
 
   /** The client URLs of all members. */

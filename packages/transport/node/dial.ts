@@ -103,13 +103,14 @@ export interface PeerTarget {
 export function parsePeerUrl(url: string): PeerTarget | undefined {
   const match = /^(https?):\/\/(?:\[([0-9a-fA-F:.]+)\]|([^/:?#\s]+)):(\d{1,5})\/?$/.exec(url);
   if (match !== null) {
-    const host = match[2] ?? match[3];
+    const host = match[2] ?? match[3] ?? "";
     return { secure: match[1] === "https", host, port: Number(match[4]), path: undefined };
   }
   const unix = /^(unixs?):(?:\/\/)?([^:/?#]*)((?:[:/][^?#]*)?)$/.exec(url);
-  if (unix === null || unix[2] + unix[3] === "") return undefined;
-  const [, scheme, name, rest] = unix;
-  return { secure: scheme === "unixs", host: name || "localhost", port: 0, path: name + rest };
+  const [, scheme, name = "", rest = ""] = unix ?? [];
+  const path = name + rest;
+  if (path === "") return undefined;
+  return { secure: scheme === "unixs", host: name || "localhost", port: 0, path };
 }
 
 /** Opens a session to `url` within `timeoutMs`. */

@@ -285,15 +285,16 @@ export class Carrier {
     const pieces = this.#stream.wrap(batch.take(FRAME_HEAD_BYTES), bytes);
     this.#messages += messages;
     this.#bytes += bytes;
-    const last = pieces.length - 1;
-    if (last > 0) this.socket.cork();
-    for (let i = 0; i < last; i++) this.socket.write(pieces[i]);
-    this.socket.write(pieces[last], () => {
+    const hasLeft = (): void => {
       this.#messages -= messages;
       this.#bytes -= bytes;
       left();
-    });
-    if (last > 0) this.socket.uncork();
+    };
+    const { socket } = this;
+    if (pieces.length > 1) socket.cork();
+    for (const [at, piece] of pieces.entries())
+      socket.write(piece, at === pieces.length - 1 ? hasLeft : undefined);
+    if (pieces.length > 1) socket.uncork();
     return bytes;
   }
 }

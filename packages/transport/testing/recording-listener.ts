@@ -59,6 +59,6 @@ export class RecordingListener implements TransportListener {
 /** A checksum that also sees the order of bytes; goes on from `before`. */
 export function checksumOf(chunk: Uint8Array, before = 0): number {
   let sum = before;
-  for (let i = 0; i < chunk.length; i++) sum = (Math.imul(sum, 31) + chunk[i]) | 0;
+  for (const byte of chunk) sum = (Math.imul(sum, 31) + byte) | 0;
   return sum;
 }

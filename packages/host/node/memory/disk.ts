@@ -5,6 +5,7 @@
  * rename within a directory is one change; between directories it is two. A directory whose own
  * name is lost loses its content.
  */
+import { defined } from "@quorate/proto";
 import type { Clock } from "../../src/clock.ts";
 import {
   type Disk,
@@ -96,8 +97,9 @@ export class MemoryDisk implements Disk, MemoryFileDisk {
   /** Adds a durable file in durable directories, for fixtures. */
   install(path: string, bytes: Uint8Array): void {
     const parts = splitPath(path);
+    const name = defined(parts.pop(), "a name");
     let directory = this.#root;
-    for (const part of parts.slice(0, -1)) {
+    for (const part of parts) {
       let next = directory.entries.get(part);
       if (!(next instanceof Directory)) {
         next = new Directory();
@@ -110,7 +112,7 @@ export class MemoryDisk implements Disk, MemoryFileDisk {
     content.write(bytes, 0);
     content.makeDurable();
     this.#usedBytes += bytes.length;
-    directory.change([parts[parts.length - 1], content]);
+    directory.change([name, content]);
     directory.sync();
   }
 

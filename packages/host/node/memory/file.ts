@@ -199,8 +199,8 @@ export class MemoryFileContent {
     const index = Math.floor(position / PAGE_BYTES);
     const offset = position % PAGE_BYTES;
     const page = this.#pages.get(index) ?? this.#newPage(index);
-    page.data[offset] ^= mask;
-    if (page.durable) page.durable[offset] ^= mask;
+    for (const bytes of [page.data, page.durable])
+      if (bytes !== undefined) bytes[offset] = (bytes[offset] ?? 0) ^ mask;
   }
 
   /** Zeros the bytes from `from` to `to` in the pages that exist. */

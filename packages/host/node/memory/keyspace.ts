@@ -63,7 +63,7 @@ function lowerBound(keys: readonly string[], key: string): number {
   let high = keys.length;
   while (low < high) {
     const middle = (low + high) >> 1;
-    if (keys[middle] < key) low = middle + 1;
+    if ((keys[middle] ?? "") < key) low = middle + 1;
     else high = middle;
   }
   return low;
@@ -81,7 +81,8 @@ function apply(store: Store, batch: Batch): void {
       byKey.set(key, [old?.[0] ?? fromKey(key), value]);
       if (old !== undefined) continue;
       // Most keys are revisions, which are appended in order.
-      if (keys.length === 0 || keys[keys.length - 1] < key) keys.push(key);
+      const last = keys.at(-1);
+      if (last === undefined || last < key) keys.push(key);
       else keys.splice(lowerBound(keys, key), 0, key);
     } else if (old !== undefined) {
       byKey.delete(key);
@@ -103,13 +104,10 @@ async function* slices(
   const to = range.to && toKey(range.to);
   let slice: KeyspaceRecord[] = [];
   let bytes = 0;
-  for (
-    let i = range.from ? lowerBound(records.keys, toKey(range.from)) : 0;
-    i < records.keys.length;
-    i++
-  ) {
+  const start = range.from ? lowerBound(records.keys, toKey(range.from)) : 0;
+  for (let i = start; ; i++) {
     const key = records.keys[i];
-    if (to !== undefined && key >= to) break;
+    if (key === undefined || (to !== undefined && key >= to)) break;
     const record = records.byKey.get(key) as KeyspaceRecord;
     slice.push(record);
     bytes += key.length + record[1].length;

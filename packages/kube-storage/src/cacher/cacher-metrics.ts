@@ -78,7 +78,7 @@ export class CacherMetrics {
     this.#waitCount++;
     this.#waitSum += seconds;
     const bucket = WAIT_BOUNDS.findIndex((bound) => seconds <= bound);
-    if (bucket >= 0) this.#waits[bucket]++;
+    if (bucket >= 0) this.#waits[bucket] = (this.#waits[bucket] ?? 0) + 1;
   }
 
   samples(): MetricSample[] {
@@ -125,7 +125,7 @@ export class CacherMetrics {
 
   #waitHistogram(): MetricSample {
     let count = 0;
-    const buckets = WAIT_BOUNDS.map((upTo, i) => ({ upTo, count: (count += this.#waits[i]) }));
+    const buckets = WAIT_BOUNDS.map((upTo, i) => ({ upTo, count: (count += this.#waits[i] ?? 0) }));
     return {
       name: "apiserver_watch_cache_read_wait_seconds",
       type: "histogram",

@@ -10,6 +10,7 @@ import type {
   SelectionPredicate,
   Versioner,
 } from "../storage/interface.ts";
+import { endOfPrefix } from "../storage/keys.ts";
 import { listPlan } from "../storage/list-options.ts";
 import { attributesMatch, selectsAll } from "../storage/predicate.ts";
 import type { StoredObject } from "../storage/stored-object.ts";
@@ -105,11 +106,6 @@ async function list(
       remainingItemCount: hasMore && isAll ? remaining() : undefined,
     },
   };
-}
-
-/** The first key after all keys with this prefix, which ends with "/". */
-function endOfPrefix(prefix: string): string {
-  return `${prefix.slice(0, -1)}0`;
 }
 
 export interface ListRoute {

@@ -92,7 +92,7 @@ export function parseTime(text: string, unit: "seconds" | "micros"): Instant | u
     rest = rest.slice(part.length);
   }
   if (rest !== "") throw failed(`: extra text: ${JSON.stringify(rest)}`);
-  const [year, , month, , day, , hour, , minute, , second, fraction, zone] = found;
+  const [year, , month, , day, , hour, , minute, , second, fraction = "", zone] = found;
   const days = new Date(Date.UTC(2000, Number(month), 0)).getUTCDate();
   const leap = Number(year) % 4 === 0 && (Number(year) % 100 !== 0 || Number(year) % 400 === 0);
   if (Number(day) > (month === "02" && !leap ? 28 : days)) throw failed(": day out of range");

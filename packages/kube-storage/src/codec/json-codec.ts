@@ -25,8 +25,9 @@ function sorted(value: unknown): unknown {
   }
   const fields = value as Readonly<Record<string, unknown>>;
   const keys = Object.keys(fields);
-  if (keys.length > 0 && ARRAY_INDEX.test(keys[0])) return undefined;
-  let isSame = keys.every((key, at) => at === 0 || keys[at - 1] < key);
+  const [first = ""] = keys;
+  if (ARRAY_INDEX.test(first)) return undefined;
+  let isSame = keys.every((key, at) => at === 0 || (keys[at - 1] ?? "") < key);
   if (!isSame) keys.sort();
   const ordered: unknown[] = [];
   for (const key of keys) {

@@ -100,12 +100,12 @@ export class JsonDecoder implements CustomDecoding {
     const values: unknown[] = [];
     for (const key of Object.keys(value)) {
       const slot = type.slotOf.get(key);
-      if (slot === undefined) {
+      const field = slot === undefined ? undefined : type.fields[slot];
+      if (slot === undefined || field === undefined) {
         this.strict("unknown", key);
         continue;
       }
       if (duplicates?.has(key)) this.strict("duplicate", key);
-      const field = type.fields[slot];
       this.enter(type, field);
       values[slot] = this.value(field.type, value[key]);
       this.leave(field, outerStruct);

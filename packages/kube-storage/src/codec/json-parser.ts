@@ -241,7 +241,7 @@ export class JsonParser {
       for (let offset = 1; offset < literal.length; offset++)
         if (text[at + offset] !== literal[offset])
           throw this.unexpected(
-            `in literal ${literal} (expecting ${quoted(literal[offset])})`,
+            `in literal ${literal} (expecting ${quoted(literal.charAt(offset))})`,
             at + offset,
           );
       this.at = at + literal.length;
@@ -276,7 +276,7 @@ export class JsonParser {
 
 /** A char as Go's errors quote it: the first byte of its UTF-8. */
 function quoted(char: string): string {
-  return quoteByte(fromUtf8(char)[0]);
+  return quoteByte(fromUtf8(char)[0] ?? 0);
 }
 
 const GO_TYPE =

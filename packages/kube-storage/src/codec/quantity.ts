@@ -74,7 +74,7 @@ function partsOf(text: string): Parts {
   if (text === "" || text.length > MAX_TEXT_LENGTH) throw new SyntaxError(WRONG_FORMAT);
   const parts = /^([+-]?)(\d*)(?:\.(\d*))?((?:[eEinumkKMGTP]+[-+]?\d*|[-+]\d*)?)$/.exec(text);
   if (parts === null || !/^[+-]?[\d.]/.test(text)) throw new SyntaxError(WRONG_FORMAT);
-  const [, sign, whole, fraction = "", suffix] = parts;
+  const [, sign = "", whole = "", fraction = "", suffix = ""] = parts;
   const { format, power } = readSuffix(suffix);
   if (whole === "" && fraction === "") throw new SyntaxError(WRONG_NUMBER);
   return { sign, whole, fraction, format, power };

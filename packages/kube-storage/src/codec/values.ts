@@ -45,18 +45,18 @@ export function zeroOf(type: ValueType): unknown {
  * @param values by position in `type.fields`; undefined is absent, or nil. Changed by the call.
  */
 export function objectOf(type: MessageType, values: unknown[]): MutableObject {
-  const { fields } = type;
-  for (let slot = 0; slot < fields.length; slot++) {
-    if (values[slot] === undefined) values[slot] = zeroOf(fields[slot].type);
-    const { preset, type: fieldType } = fields[slot];
+  let slot = 0;
+  for (const { preset, type: fieldType } of type.fields) {
+    if (values[slot] === undefined) values[slot] = zeroOf(fieldType);
     if (preset !== undefined && isMissing(fieldType, values[slot])) values[slot] = preset;
+    slot++;
   }
   const setDefaults = DEFAULTERS.get(type.fullName);
   if (setDefaults !== undefined) setDefaults(fieldValues(type, values));
   const object: MutableObject = {};
-  for (let slot = 0; slot < fields.length; slot++) {
-    const field = fields[slot];
-    const value = values[slot];
+  let at = 0;
+  for (const field of type.fields) {
+    const value = values[at++];
     if (!isOmitted(field, value)) object[field.name] = value === undefined ? null : value;
   }
   return object;
@@ -80,7 +80,8 @@ function fieldValues(type: MessageType, values: unknown[]): FieldValues {
     },
     setMissing: (name, value) => {
       const slot = slotOf(name);
-      if (isMissing(type.fields[slot].type, values[slot])) values[slot] = value;
+      const field = type.fields[slot];
+      if (field !== undefined && isMissing(field.type, values[slot])) values[slot] = value;
     },
   };
 }

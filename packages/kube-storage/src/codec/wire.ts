@@ -8,6 +8,7 @@
  * generated.pb.go files).
  */
 import {
+  defined,
   fromUtf8,
   type Reader,
   toBase64,
@@ -75,7 +76,7 @@ function readFields(reader: Reader, type: MessageType, values: unknown[], offset
 
 function wireTypeOf(type: ValueType): number {
   const each = type.shape === "list" ? (type.of as ValueType) : type;
-  return each.shape === "scalar" ? WIRE_TYPES[each.scalar] : BYTES;
+  return each.shape === "scalar" ? (WIRE_TYPES[each.scalar] ?? BYTES) : BYTES;
 }
 
 function readField(reader: Reader, { type }: WireField, values: unknown[], slot: number): void {
@@ -133,8 +134,7 @@ function readAlias(reader: Reader, type: ValueType): unknown {
   return values[0];
 }
 
-const DOUBLE = new Float64Array(1);
-const DOUBLE_BITS = new BigUint64Array(DOUBLE.buffer);
+const DOUBLE = new DataView(new ArrayBuffer(8));
 
 function readScalar(reader: Reader, scalar: string): unknown {
   switch (scalar) {
@@ -154,8 +154,8 @@ function readScalar(reader: Reader, scalar: string): unknown {
 }
 
 function readDouble(reader: Reader): number {
-  DOUBLE_BITS[0] = reader.fixed64();
-  return DOUBLE[0];
+  DOUBLE.setBigUint64(0, reader.fixed64());
+  return DOUBLE.getFloat64(0);
 }
 
 function readCustom(reader: Reader, custom: CustomName): unknown {
@@ -293,7 +293,7 @@ export function writeMessage(
       writer.close(start);
       continue;
     }
-    const { name } = type.fields[field.slot];
+    const { name } = defined(type.fields[field.slot], "the field");
     try {
       writeField(writer, field, object[name], depth);
     } catch (error) {
@@ -407,8 +407,8 @@ function typed<T>(value: unknown, type: string): T {
 }
 
 function doubleBits(value: number): bigint {
-  DOUBLE[0] = value;
-  return DOUBLE_BITS[0];
+  DOUBLE.setFloat64(0, value);
+  return DOUBLE.getBigUint64(0);
 }
 
 function writeCustom(writer: Writer, custom: CustomName, value: unknown, depth: number): void {

@@ -183,7 +183,8 @@ function duplicateText(text: string, position: number, line: number): string {
   const rest = text.slice(position, position + MAX_SHOWN_KEY).trimStart();
   const [quote] = rest;
   const isQuoted = quote === '"' || quote === "'";
-  const name = isQuoted ? rest.slice(1).split(quote, 1)[0] : rest.split(/[:\n]/, 1)[0].trimEnd();
+  const [shown = ""] = isQuoted ? rest.slice(1).split(quote, 1) : rest.split(/[:\n]/, 1);
+  const name = isQuoted ? shown : shown.trimEnd();
   return `yaml: unmarshal errors:\n  line ${line + 1}: key ${JSON.stringify(name)} already set in map`;
 }
 

@@ -22,11 +22,10 @@ export function apiVersionOf({ group, version }: GroupVersion): string {
 
 /** Parses "v1" or "apps/v1"; undefined when there is more than one slash or an empty version. */
 export function parseApiVersion(text: string): GroupVersion | undefined {
-  const parts = text.split("/");
-  if (parts.length > 2 || parts.at(-1) === "") return undefined;
-  return parts.length === 1
-    ? { group: "", version: parts[0] }
-    : { group: parts[0], version: parts[1] };
+  const [first = "", second, third] = text.split("/");
+  const version = second ?? first;
+  if (third !== undefined || version === "") return undefined;
+  return { group: second === undefined ? "" : first, version };
 }
 
 /** "configmaps" or "deployments.apps", as errors name resources. */

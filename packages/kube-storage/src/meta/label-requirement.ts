@@ -42,11 +42,12 @@ function valueErrors({ operator, values }: LabelRequirement): FieldError[] {
       return values.length > 0 ? [] : bad("for 'in', 'notin' operators, values set can't be empty");
     case "gt":
     case "lt": {
-      if (values.length !== 1) {
+      const [value, more] = values;
+      if (value === undefined || more !== undefined) {
         return bad("for 'Gt', 'Lt' operators, exactly one value is required");
       }
       const text = "for 'Gt', 'Lt' operators, the value must be an integer";
-      return integerOf(values[0]) === undefined ? [invalidValue("values[0]", values[0], text)] : [];
+      return integerOf(value) === undefined ? [invalidValue("values[0]", value, text)] : [];
     }
     case "exists":
     case "!":
@@ -101,7 +102,7 @@ function matchesRequirement(
     case "gt":
     case "lt": {
       const present = value === undefined ? undefined : integerOf(value);
-      const wanted = integerOf(values[0]);
+      const wanted = integerOf(values[0] ?? "");
       if (present === undefined || wanted === undefined) return false;
       return operator === "gt" ? present > wanted : present < wanted;
     }

@@ -30,20 +30,21 @@ export interface LabelSelectorObject {
   readonly matchExpressions?: readonly LabelSelectorRequirement[];
 }
 
-const OPERATORS: Readonly<Record<string, LabelOperator>> = {
-  In: "in",
-  NotIn: "notin",
-  Exists: "exists",
-  DoesNotExist: "!",
-};
+const OPERATORS: ReadonlyMap<string, LabelOperator> = new Map([
+  ["In", "in"],
+  ["NotIn", "notin"],
+  ["Exists", "exists"],
+  ["DoesNotExist", "!"],
+]);
 
 function requirementOf(expression: LabelSelectorRequirement): LabelRequirement {
   const { key, operator, values = [] } = expression;
-  if (!Object.hasOwn(OPERATORS, operator)) {
+  const known = OPERATORS.get(operator);
+  if (known === undefined) {
     const message = `${goQuote(operator)} is not a valid label selector operator`;
     throw new SelectorSyntaxError(message);
   }
-  return { key, operator: OPERATORS[operator], values: values.toSorted() };
+  return { key, operator: known, values: values.toSorted() };
 }
 
 /**

@@ -32,13 +32,14 @@ const EXPECTED_OPERATORS = "in, notin, =, ==, !=, gt, lt";
 /** One token at `from`, where no space is; and the position after it. */
 function scan(text: string, from: number): [Token, number] {
   let end = from;
-  if (!SPECIAL.has(text[from])) {
-    while (end < text.length && !SPECIAL.has(text[end]) && !SPACE.has(text[end])) end++;
+  if (!SPECIAL.has(text.charAt(from))) {
+    while (end < text.length && !SPECIAL.has(text.charAt(end)) && !SPACE.has(text.charAt(end)))
+      end++;
     const word = text.slice(from, end);
     return [{ kind: KNOWN.has(word) ? (word as TokenKind) : "word", text: word }, end];
   }
   let found = "";
-  while (end < text.length && SPECIAL.has(text[end])) {
+  while (end < text.length && SPECIAL.has(text.charAt(end))) {
     const symbol = text.slice(from, end + 1);
     if (KNOWN.has(symbol)) found = symbol;
     else if (found !== "") break;
@@ -57,16 +58,18 @@ function tokensOf(text: string): Token[] {
   while (at < text.length) {
     // A zero byte ends the text for Kubernetes' scanner.
     if (text[at] === "\0") break;
-    if (SPACE.has(text[at])) at++;
+    if (SPACE.has(text.charAt(at))) at++;
     else {
       const [token, next] = scan(text, at);
       tokens.push(token);
       at = next;
     }
   }
-  tokens.push({ kind: "end", text: "" });
   return tokens;
 }
+
+/** What follows the last token, however often it is read. */
+const END: Token = { kind: "end", text: "" };
 
 /** Reads tokens in order. "in" and "notin" are words, except where an operator is expected. */
 class TokenReader {
@@ -90,7 +93,7 @@ class TokenReader {
 
   /** The present token, keywords as such. */
   operator(): Token {
-    return this.#tokens[Math.min(this.#at, this.#tokens.length - 1)];
+    return this.#tokens[this.#at] ?? END;
   }
 }
 

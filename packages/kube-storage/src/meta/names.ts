@@ -2,7 +2,7 @@
  * Rules for names, label keys and values (apimachinery: api/validate/content, util/validation).
  * Each function returns what is wrong with the value, in Kubernetes' words; nothing for a good one.
  */
-import { defined, utf8Length } from "@quorate/proto";
+import { utf8Length } from "@quorate/proto";
 
 const LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
 const SUBDOMAIN = `${LABEL}(\\.${LABEL})*`;
@@ -92,11 +92,11 @@ export function isQualifiedName(value: string): readonly string[] {
     return [`a valid label key ${keyText()}${hint}`];
   }
   const errors: string[] = [];
-  if (parts.length === 2) {
-    if (parts[0] === "") errors.push("prefix part must be non-empty");
-    else errors.push(...isDns1123Subdomain(parts[0], "bytes").map((text) => `prefix part ${text}`));
-  }
-  const name = defined(parts.at(-1), "the last part");
+  const name = parts.pop() ?? "";
+  const [prefix] = parts;
+  if (prefix === "") errors.push("prefix part must be non-empty");
+  else if (prefix !== undefined)
+    errors.push(...isDns1123Subdomain(prefix, "bytes").map((text) => `prefix part ${text}`));
   if (name === "") errors.push("name part must be non-empty");
   else errors.push(...atMost(name, MAX_LABEL_BYTES, "bytes").map((text) => `name part ${text}`));
   if (!keyPattern.test(name)) errors.push(`name part ${keyText()}`);

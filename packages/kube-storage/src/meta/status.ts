@@ -151,7 +151,8 @@ export interface FieldError {
 /** "[a, b]" of several texts, one text alone; each once (util/errors/errors.go: Aggregate). */
 export function aggregateText(texts: readonly string[]): string {
   const distinct = [...new Set(texts)];
-  return distinct.length === 1 ? distinct[0] : `[${distinct.join(", ")}]`;
+  const [first, second] = distinct;
+  return first !== undefined && second === undefined ? first : `[${distinct.join(", ")}]`;
 }
 
 /** Errors that one answer names; Kubernetes names all. */

@@ -155,11 +155,11 @@ const HEX: readonly string[] = Array.from({ length: 256 }, (_, byte) =>
 );
 
 function hexHigh(value: number): string {
-  return HEX[value >>> 24] + HEX[(value >>> 16) & 255];
+  return `${HEX[value >>> 24]}${HEX[(value >>> 16) & 255]}`;
 }
 
 function hexLow(value: number): string {
-  return HEX[(value >>> 8) & 255] + HEX[value & 255];
+  return `${HEX[(value >>> 8) & 255]}${HEX[value & 255]}`;
 }
 
 /** A random uid (RFC 9562, version 4). Not for secrets. */

@@ -27,12 +27,13 @@ async function deletePage(
   signal: RequestContext["signal"],
   deleteOne: (item: StoredObject) => Promise<void>,
 ): Promise<void> {
-  let next = 0;
+  // Those who work share one iterator.
+  const waiting = items.values();
   let failed = false;
   const work = async (): Promise<void> => {
-    while (next < items.length && !failed) {
+    for (const item of waiting) {
+      if (failed) return;
       if (signal.aborted) throw signal.reason;
-      const item = items[next++];
       try {
         await deleteOne(item);
       } catch (error) {

@@ -11,13 +11,14 @@ export function keepManagedTimes(object: KubeObject, old: KubeObject): KubeObjec
   const now = object.metadata.managedFields ?? [];
   const before = old.metadata.managedFields ?? [];
   if (now.length === 0 || now.length !== before.length) return object;
-  if (now.every((entry, at) => entry.time === before[at].time)) return object;
+  if (now.every((entry, at) => entry.time === before[at]?.time)) return object;
   if (!now.every((entry, at) => equalButTime(entry, before[at]))) return object;
   const kept = { ...object, metadata: { ...object.metadata, managedFields: before } };
   return sameJson(kept, old) ? kept : object;
 }
 
-function equalButTime(a: ManagedFieldsEntry, b: ManagedFieldsEntry): boolean {
+function equalButTime(a: ManagedFieldsEntry, b: ManagedFieldsEntry | undefined): boolean {
+  if (b === undefined) return false;
   const { time: _, ...left } = a;
   const { time: __, ...right } = b;
   return sameJson(left, right);

@@ -119,7 +119,7 @@ function fieldSchema(type: MessageType, field: Field, pending: (() => void)[]): 
   const { facts } = field;
   const own: MutableSchema = { description: describeField(type, field) };
   if (facts.patch !== undefined) {
-    const [strategy, mergeKey] = facts.patch.split(":");
+    const [strategy = "", mergeKey] = facts.patch.split(":");
     own["x-kubernetes-patch-strategy"] = strategy.replace("+", ",");
     if (mergeKey !== undefined) own["x-kubernetes-patch-merge-key"] = mergeKey;
   }

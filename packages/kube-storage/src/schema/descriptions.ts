@@ -39,7 +39,7 @@ function* parse(table: string): Generator<[name: string, text: string]> {
     .replace(/\n {4,}/g, " ")
     .split("\n");
   for (const line of lines) {
-    const [, indent, name, text] = /^( *)(\S+): (.*)$/.exec(line) ?? [];
+    const [, indent, name = "", text = ""] = /^( *)(\S+): (.*)$/.exec(line) ?? [];
     if (indent === undefined) throw new SyntaxError(`bad description: ${line}`);
     if (indent === "") type = name;
     yield [indent === "" ? name : `${type}.${name}`, text];

@@ -270,7 +270,9 @@ function makeType(fullName: string, name: string, home: TypePackage): MessageTyp
     slotOf: new Map(fields.map((field, slot) => [field.name, slot])),
     wire,
     wireByNumber: new Map(wire.map((field) => [field.number, field])),
-    wireNames: Object.fromEntries(wire.map(({ number, slot }) => [number, fields[slot].name])),
+    wireNames: Object.fromEntries(
+      wire.map(({ number, slot }) => [number, fields[slot]?.name ?? ""]),
+    ),
     isKind: entry.fields.some(({ name, type }) => name === "..." && type.word.endsWith("TypeMeta")),
     facts: entry.facts,
   };

@@ -79,17 +79,18 @@ export function parseType(text: string): TypeEntry {
   if (body.slice(read).trim() !== "") throw new SyntaxError(`bad fields: ${text}`);
   const fields = matches.map(parseField);
   const alias = head[3] === undefined ? undefined : parseTypeExpression(head[3]);
-  return { name: head[1], facts: parseFacts(head[2]), alias, fields };
+  return { name: head[1] ?? "", facts: parseFacts(head[2]), alias, fields };
 }
 
 function parseField(match: RegExpExecArray): FieldEntry {
+  const [, name = "", omit, required, number, type = "", facts] = match;
   return {
-    name: match[1],
-    omit: match[2] === "" ? "" : match[2] === "?" ? "empty" : "zero",
-    required: match[3] === "!",
-    number: Number(match[4]),
-    type: parseTypeExpression(match[5]),
-    facts: parseFacts(match[6]),
+    name,
+    omit: omit === "" ? "" : omit === "?" ? "empty" : "zero",
+    required: required === "!",
+    number: Number(number),
+    type: parseTypeExpression(type),
+    facts: parseFacts(facts),
   };
 }
 
@@ -120,7 +121,7 @@ export function parseTypeExpression(text: string): TypeExpression {
       goType: goType.slice(1),
     };
   }
-  const [word, goType = ""] = rest.split("~");
+  const [word = "", goType = ""] = rest.split("~");
   if (!/^[\w.]+$/.test(word)) throw new SyntaxError(`bad type: ${text}`);
   return { pointer, shape: "word", of: undefined, word, goType };
 }

@@ -107,10 +107,10 @@ function firstOf<T>(
   unwrap: (item: T) => string,
 ): void {
   const text = fields.get(single) as string;
-  const items = (fields.get(list) ?? []) as readonly T[];
-  if (text !== "" && (items.length === 0 || unwrap(items[0]) !== text))
-    fields.set(list, [wrap(text)]);
-  else if (items.length > 0) fields.set(single, unwrap(items[0]));
+  const [first] = (fields.get(list) ?? []) as readonly T[];
+  const listed = first === undefined ? undefined : unwrap(first);
+  if (text !== "" && listed !== text) fields.set(list, [wrap(text)]);
+  else if (listed !== undefined) fields.set(single, listed);
 }
 
 function podStatus(fields: FieldValues): void {

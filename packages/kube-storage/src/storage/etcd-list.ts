@@ -3,14 +3,16 @@
  * GetList). A page of a list with selectors is filled by several requests, each for twice as many
  * keys as the one before.
  */
+
 import type { Pauses } from "@quorate/host";
-import { fromUtf8, toUtf8 } from "@quorate/proto";
+import { defined, fromUtf8, toUtf8 } from "@quorate/proto";
 import { throwIfAborted } from "./abandoned.ts";
 import { ClusterError, type ClusterRange, type ClusterRangeOptions } from "./cluster-client.ts";
 import { encodeContinue } from "./continue-token.ts";
 import { StorageError, tooLarge, tooOld } from "./errors.ts";
-import { type EtcdValues, endOfKey, endOfPrefix } from "./etcd-values.ts";
+import { type EtcdValues, endOfKey } from "./etcd-values.ts";
 import type { AttributesOf, ListOptions, ListResult, Versioner } from "./interface.ts";
+import { endOfPrefix } from "./keys.ts";
 import { type ListPlan, listPlan, minimumRevision } from "./list-options.ts";
 import { objectMatches, selectsAll } from "./predicate.ts";
 import type { StoredObject } from "./stored-object.ts";
@@ -45,7 +47,7 @@ export async function listPages(
   const plan = listPlan(prefix, deps.versioner, options);
   const minimum = minimumRevision(deps.versioner, prefix, options.resourceVersion);
   let start = fromUtf8(plan.startKey);
-  const end = recursive ? endOfPrefix(prefix) : endOfKey(start);
+  const end = recursive ? fromUtf8(endOfPrefix(prefix)) : endOfKey(start);
   const paging = recursive && predicate.limit > 0;
   const items: StoredObject[] = [];
   let limit = paging ? predicate.limit : 0;
@@ -63,7 +65,7 @@ export async function listPages(
         "no results were found, but etcd indicated there were more values remaining",
       );
     if (!hasMore || !paging) return { items, resourceVersion: revision, ...LAST_PAGE };
-    const lastKey = page.records[taken - 1].key;
+    const lastKey = defined(page.records[taken - 1], "the last record").key;
     if (items.length >= predicate.limit)
       return {
         items,

@@ -23,13 +23,7 @@ import {
   unreachable,
 } from "./errors.ts";
 import { listPages } from "./etcd-list.ts";
-import {
-  DecodedObjects,
-  EtcdValues,
-  endOfKey,
-  endOfPrefix,
-  objectVersioner,
-} from "./etcd-values.ts";
+import { DecodedObjects, EtcdValues, endOfKey, objectVersioner } from "./etcd-values.ts";
 import { EtcdWatch } from "./etcd-watch.ts";
 import type {
   AttributesOf,
@@ -46,7 +40,7 @@ import type {
   Watch,
 } from "./interface.ts";
 import { KeyRevisions } from "./key-revisions.ts";
-import { checkedKey } from "./keys.ts";
+import { checkedKey, endOfPrefix } from "./keys.ts";
 import type { LeaseManager } from "./lease-manager.ts";
 import { minimumRevision } from "./list-options.ts";
 import { failedPrecondition } from "./preconditions.ts";
@@ -247,7 +241,7 @@ export class EtcdStore implements StorageInterface {
       prefix,
       options.signal,
       this.#deps.client.range(fromUtf8(prefix), {
-        end: endOfPrefix(prefix),
+        end: fromUtf8(endOfPrefix(prefix)),
         revision: 0,
         limit: 0,
         only: "count",

@@ -3,6 +3,7 @@
  * them, and sizes for statistics. A parsed object takes several times the memory of its text, and
  * most stored objects are read rarely, so only the latest ones keep their parsed form.
  */
+import { keepNewest } from "@quorate/host";
 import { equals, fromUtf8, toUtf8, utf8Length } from "@quorate/proto";
 import type { KubeObject } from "../meta/object.ts";
 import { badRequest } from "../meta/status.ts";
@@ -82,10 +83,7 @@ export class EtcdValues {
     if (known?.isMadeFrom(revision, data) === true) return known;
     const stored = this.stored(key, revision, data);
     this.#awaited.set(key, stored);
-    if (this.#awaited.size > MAX_AWAITED) {
-      const [oldest] = this.#awaited.keys();
-      this.#awaited.delete(oldest);
-    }
+    keepNewest(this.#awaited, MAX_AWAITED);
     return stored;
   }
 
@@ -157,13 +155,6 @@ export class EtcdValues {
 export function endOfKey(key: Uint8Array): Uint8Array {
   const end = new Uint8Array(key.length + 1);
   end.set(key);
-  return end;
-}
-
-/** The first key after all keys with this prefix, which ends with "/". */
-export function endOfPrefix(prefix: string): Uint8Array {
-  const end = fromUtf8(prefix);
-  end[end.length - 1]++;
   return end;
 }
 
@@ -309,7 +300,9 @@ export class DecodedObjects {
     this.#bytes += bytes;
     // The latest stays in any case: its caller works with it.
     while (this.#bytes > this.#maxBytes && this.#first < this.#queue.length - 1) {
-      const oldest = this.#queue[this.#first++];
+      const oldest = this.#queue[this.#first];
+      if (oldest === undefined) break;
+      this.#first++;
       this.#bytes -= oldest.bytes;
       oldest.item.dropDecoded();
     }

@@ -9,11 +9,11 @@
  * A change is fetched when the listener has taken the one before, so a slow listener holds the
  * cluster back and nothing collects here.
  */
+
 import { type Clock, Pauses } from "@quorate/host";
 import { defined, fromUtf8 } from "@quorate/proto";
 import type { GroupVersionKind } from "../meta/kinds.ts";
 import { ApiError, expired, internalError } from "../meta/status.ts";
-
 import { bookmarkEvent } from "./bookmark.ts";
 import {
   type ClusterClient,
@@ -23,9 +23,10 @@ import {
 } from "./cluster-client.ts";
 import { StorageError, textOf, tooLarge } from "./errors.ts";
 import { listPages } from "./etcd-list.ts";
-import { type EtcdValues, endOfPrefix, objectVersioner } from "./etcd-values.ts";
+import { type EtcdValues, objectVersioner } from "./etcd-values.ts";
 import type { AttributesOf, ListOptions, Watch, WatchEvent, WatchListener } from "./interface.ts";
 import { interpretStorageError } from "./interpret-error.ts";
+import { endOfPrefix } from "./keys.ts";
 import { objectMatches, selectsAll } from "./predicate.ts";
 
 /** Present objects are read in pages of this size. */
@@ -161,7 +162,7 @@ export class EtcdWatch implements Watch {
     if (this.#isStopped) return;
     const { recursive, progressNotify = false } = this.#options;
     this.#source = this.#deps.client.watch(fromUtf8(this.#key), {
-      end: recursive ? endOfPrefix(this.#key) : undefined,
+      end: recursive ? fromUtf8(endOfPrefix(this.#key)) : undefined,
       revision: this.#revision + 1,
       progressNotify,
     });

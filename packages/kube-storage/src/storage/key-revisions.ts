@@ -8,7 +8,7 @@
  * has seen acknowledged.
  */
 import type { Clock } from "@quorate/host";
-import { fromUtf8 } from "@quorate/proto";
+import { defined, fromUtf8 } from "@quorate/proto";
 import type { ClusterClient } from "./cluster-client.ts";
 
 /** Keys of one transaction; etcd refuses more than 128 operations (--max-txn-ops). */
@@ -70,7 +70,8 @@ export class KeyRevisions {
   ): Promise<void> {
     try {
       const revisions = await this.#client.modRevisions(waiting.map(([key]) => fromUtf8(key)));
-      for (const [index, [, { resolve }]] of waiting.entries()) resolve(revisions[index]);
+      for (const [index, [, { resolve }]] of waiting.entries())
+        resolve(defined(revisions[index], "the revision"));
     } catch (error) {
       for (const [, { reject }] of waiting) reject(error);
     }

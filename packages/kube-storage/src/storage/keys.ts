@@ -29,3 +29,8 @@ export function checkedKey(resourcePrefix: string, key: string, recursive: boole
     );
   return whole;
 }
+
+/** The first key after all keys with this prefix, which ends with "/". */
+export function endOfPrefix(prefix: string): string {
+  return `${prefix.slice(0, -1)}0`;
+}

@@ -79,7 +79,7 @@ function revisionCases(add: Case, { isCache = false }: StorageContractOptions): 
     assert.equal(all.resourceVersion, last);
     assert.deepEqual([all.continueToken, all.remainingItemCount], ["", undefined]);
     const one = await list(it, "/pods/first");
-    assert.deepEqual(one.items[0].object(), changed.object());
+    assert.deepEqual(one.items[0]?.object(), changed.object());
     assert.deepEqual(namesOf(await list(it, "/pods/sec")), []);
     assert.deepEqual(namesOf(await list(it, "/pods/none/")), []);
     const latest = await it.increaseRevision();
@@ -116,7 +116,7 @@ function exactCases(add: Case): void {
   add("a list at exactly a revision", async (it) => {
     const { first, secondBar, secondFoo, last } = await seed(it);
     const before = await list(it, "/pods/first/", first.resourceVersion, "Exact");
-    assert.deepEqual(before.items[0].object(), first.object());
+    assert.deepEqual(before.items[0]?.object(), first.object());
     assert.equal(before.resourceVersion, first.resourceVersion);
     const nothing = await list(it, "/pods/second/", first.resourceVersion, "Exact");
     assert.deepEqual([nothing.items.length, nothing.resourceVersion], [0, first.resourceVersion]);
@@ -232,7 +232,7 @@ function pageCases(add: Case, { isCache = false }: StorageContractOptions): void
     assert.deepEqual(namesOf(page), ["second/bar"]);
     assert.ok(page.resourceVersion >= changed.resourceVersion);
     const rest = await list(it, "/pods/", "0", "", { continueToken: page.continueToken });
-    assert.deepEqual(rest.items[0].object(), changed.object());
+    assert.deepEqual(rest.items[0]?.object(), changed.object());
     assert.equal(rest.resourceVersion, page.resourceVersion);
   });
 }
@@ -272,9 +272,9 @@ function singleCases(add: Case): void {
         ...listOptions({ resourceVersion, resourceVersionMatch: match, recursive: false }),
         predicate: predicate({ field: where("metadata.name", "=", object.metadata.name!) }),
       });
-    assert.deepEqual((await one()).items[0].object(), changed.object());
+    assert.deepEqual((await one()).items[0]?.object(), changed.object());
     const before = await one(String(first.resourceVersion), "Exact");
-    assert.deepEqual(before.items[0].object(), object);
+    assert.deepEqual(before.items[0]?.object(), object);
     assert.deepEqual((await one("", "", "none")).items, []);
     await assert.rejects(one("9223372036854775807"), /Too large resource version/);
     await create(it, pod("first", "barely"));

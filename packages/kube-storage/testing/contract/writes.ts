@@ -129,7 +129,7 @@ function deleteCases(add: Case): void {
     const wrongUid = it.storage.delete(KEY, { preconditions: { uid: "B" } });
     await assert.rejects(wrongUid, (error) => {
       assert.ok(error instanceof StorageError && error.code === "InvalidObj");
-      const [what, key, version, why] = error.message.split(/, (?=Key|Res|Add)/);
+      const [what, key = "", version, why] = error.message.split(/, (?=Key|Res|Add)/);
       assert.equal(what, "StorageError: invalid object, Code: 4");
       assert.ok(key.endsWith("/pods/ns/foo"), key);
       assert.equal(version, "ResourceVersion: 0");

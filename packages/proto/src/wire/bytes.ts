@@ -157,6 +157,18 @@ export function concat(chunks: readonly Uint8Array[]): Uint8Array {
   return out;
 }
 
+/**
+ * The end of the range of all keys with this prefix, in a new array: the first key after them, or a
+ * zero byte, which stands for no end, if there is none.
+ */
+export function endOfPrefix(prefix: Uint8Array): Uint8Array {
+  const last = prefix.findLastIndex((byte) => byte < 0xff);
+  if (last === -1) return new Uint8Array(1);
+  const end = concat([prefix.subarray(0, last + 1)]);
+  end[last] = (end[last] ?? 0) + 1;
+  return end;
+}
+
 /** Byte order: -1, 0 or 1; a prefix sorts before longer strings. */
 export function compare(a: Uint8Array, b: Uint8Array): number {
   return Buffer.compare(a, b);

@@ -68,10 +68,9 @@ export class Picker {
   #inTurn(candidates: readonly Balance[]): Balance | undefined {
     if (candidates.length === 0) return undefined;
     // The turn counts over all endpoints, so that one that comes back keeps its place.
-    for (let i = 0; i < this.remotes.length; i++) {
+    for (;;) {
       const one = this.remotes[this.#turn++ % this.remotes.length];
-      if (candidates.includes(one)) return one;
+      if (one === undefined || candidates.includes(one)) return one;
     }
-    return undefined;
   }
 }

@@ -109,9 +109,11 @@ export class RangeCache {
     const { cacheKey, range, revision, nowMs } = start;
     this.#remove(cacheKey);
     const isRange = range.end !== "" && revision === 0;
-    if (isRange && this.#ranges.size >= MAX_CACHED_RANGES) {
-      const [oldest] = this.#ranges.keys();
-      this.#remove(oldest);
+    if (isRange) {
+      for (const oldest of this.#ranges.keys()) {
+        if (this.#ranges.size < MAX_CACHED_RANGES) break;
+        this.#remove(oldest);
+      }
     }
     this.#entries.set(cacheKey, { response: response.slice(), range, revision, readMs: nowMs });
     this.#sizeBytes += response.length;
@@ -164,7 +166,7 @@ export class RangeCache {
     if (epoch !== this.#epoch) return true;
     if (revision > 0) return revision <= this.#compactedRevision;
     if (range.end !== "") return this.#clock !== clock;
-    return this.#rangeWritten > clock || this.#keyWritten[counterOf(range.key)] > clock;
+    return this.#rangeWritten > clock || (this.#keyWritten[counterOf(range.key)] ?? 0) > clock;
   }
 
   #remove(cacheKey: string): void {

@@ -6,6 +6,7 @@ import {
   type Compare,
   DeleteRangeRequest,
   DeleteRangeResponse,
+  endOfPrefix,
   errorOf,
   fromUtf8,
   KeyValue,
@@ -23,7 +24,6 @@ import { StatusError } from "@quorate/rpc";
 
 /** Transactions in transactions, as deep as the cluster takes them. */
 const MAX_DEPTH = 128;
-const EDGE = new Uint8Array(1);
 
 export class Namespace {
   readonly #prefix: Uint8Array;
@@ -33,7 +33,7 @@ export class Namespace {
   /** @param prefix not empty */
   constructor(prefix: string) {
     this.#prefix = fromUtf8(prefix);
-    this.#edge = keyBehind(this.#prefix);
+    this.#edge = endOfPrefix(this.#prefix);
   }
 
   /** A key as the cluster knows it. */
@@ -192,14 +192,4 @@ export class Namespace {
         return { response };
     }
   }
-}
-
-/** The first key behind all that begin with a prefix; "\0", no end, if there is none. */
-function keyBehind(prefix: Uint8Array): Uint8Array {
-  const end = prefix.slice();
-  for (let i = end.length - 1; i >= 0; i--) {
-    end[i] = (end[i] + 1) & 0xff;
-    if (end[i] !== 0) return end;
-  }
-  return EDGE;
 }

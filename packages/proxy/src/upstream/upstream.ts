@@ -4,7 +4,7 @@
  * read as long as the status is UNAVAILABLE, a write only if it was certainly not sent.
  */
 import { Backoff, type BackoffOptions, type Clock, type Timer } from "@quorate/host";
-import { GrpcCode } from "@quorate/proto";
+import { defined, GrpcCode } from "@quorate/proto";
 import {
   type CallContext,
   type ClientCall,
@@ -69,7 +69,7 @@ export class Upstream implements MemberChannels {
 
   /** The member in use. */
   get channel(): MemberChannel {
-    return this.#channels[this.#current];
+    return defined(this.#channels[this.#current], "the channel");
   }
 
   get size(): number {

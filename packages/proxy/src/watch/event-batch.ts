@@ -33,7 +33,7 @@ export class EventBatch {
     events: readonly Uint8Array[],
     plain: PlainKeyValue | undefined,
   ) {
-    this.firstRevision = revisionOf(events[0]);
+    this.firstRevision = revisionOf(events[0] ?? EMPTY);
     this.lastRevision =
       events.length === 1 ? this.firstRevision : revisionOf(events.at(-1) ?? EMPTY);
     this.length = events.length;
