@@ -77,7 +77,7 @@ const TSC = "node_modules/typescript/bin/tsc";
 const TYPES = [
   step(TSC, "-p", "tsconfig.json"),
   step(TSC, "-p", "tsconfig.pure.json"),
-  step("scripts/check-pure.ts"),
+  step("scripts/check-elements.ts"),
 ];
 const LINT = [step("node_modules/@biomejs/biome/bin/biome", "check", "--error-on-warnings")];
 const GENERATORS = [
