@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { FakeIo } from "@quorate/cli/testing";
 import type { Client } from "@quorate/client";
-import { saveSnapshot } from "../src/commands/snapshot.ts";
+import { saveSnapshot } from "../src/connect/save-snapshot.ts";
 
 test("a save that is stopped ends at the next message and leaves no file", async () => {
   const dir = mkdtempSync(join(tmpdir(), "quorate-snapshot-"));

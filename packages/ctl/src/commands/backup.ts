@@ -4,13 +4,13 @@ import type { Command } from "@quorate/cli";
 import { badArguments, Exit, ExitCode } from "@quorate/cli";
 import { asExit } from "../connect/failed-call.ts";
 import { clientOf } from "../connect/globals.ts";
+import { saveSnapshot } from "../connect/save-snapshot.ts";
 import {
   ABOUT_CREDENTIALS,
   objectLockFlags,
   objectStoreFlags,
   objectStoreOf,
 } from "../files/object-store.ts";
-import { saveSnapshot } from "./snapshot.ts";
 
 /**
  * Operating errors of the directory, its files, the disk or a snapshot. Anything else but a failed
