@@ -20,6 +20,7 @@ import {
 import { ownerReferencesPermission } from "../admission/owner-references.ts";
 import { PolicyList } from "../admission/policy-config.ts";
 import { POLICY_RESOURCES } from "../admission/policy-kinds.ts";
+import { signerPermissions } from "../admission/signer-permissions.ts";
 import { validatingPolicies } from "../admission/validating-policies.ts";
 import type { WebhookCaller } from "../admission/webhook-caller.ts";
 import { WebhookList } from "../admission/webhook-config.ts";
@@ -160,6 +161,7 @@ export class PolicyRuntime {
     const { enforceOwnerReferences } = this.#options;
     return admissionChain([
       namespaceLifecycle(namespaces, clock),
+      signerPermissions(authorizer),
       mutatingPolicies(this.#mutatingPolicies, calls),
       mutatingWebhooks(this.#mutating, calls),
       ...(enforceOwnerReferences ? [ownerReferencesPermission(authorizer, served)] : []),

@@ -11,7 +11,7 @@ import { chaosSettingsOf } from "@quorate/kube-apiserver";
 import { readArguments } from "../../../../scripts/dev/command-line.ts";
 import { BUGS, type Bug } from "./catalogue.ts";
 import { Cluster } from "./cluster.ts";
-import { built, type Operator, Process } from "./operators.ts";
+import { type Built, built, type Operator, Process } from "./operators.ts";
 
 const { values } = readArguments(
   "./dev clients bugs [OPTIONS]: published bugs of operators, found by faults from seeds",
@@ -25,9 +25,12 @@ const { values } = readArguments(
 );
 
 /** What went wrong in a run; undefined: nothing. */
-async function run(bug: Bug, operator: Operator, seed: number): Promise<string | undefined> {
-  const made = built(operator);
-  if (made === undefined) return undefined;
+async function run(
+  bug: Bug,
+  operator: Operator,
+  made: Built,
+  seed: number,
+): Promise<string | undefined> {
   let crash: (() => void) | undefined;
   const settings = chaosSettingsOf(`seed=${seed},agent=${made.agent},${bug.chaos}`);
   await using cluster = await Cluster.start(settings, ({ fault, client, request, n, why }) => {
@@ -70,9 +73,11 @@ for (const bug of BUGS) {
     if (values.release !== "" && values.release !== version) continue;
     const operator = bug[version];
     console.log(`${bug.name} (${bug.issue}), ${version}: ${operator.version}`);
+    const made = built(operator);
+    if (made === undefined) continue;
     for (const seed of tried) {
       const startedMs = performance.now();
-      const wrong = await run(bug, operator, seed);
+      const wrong = await run(bug, operator, made, seed);
       const seconds = ((performance.now() - startedMs) / 1000).toFixed(0);
       console.log(`  seed ${seed}: ${wrong ?? "nothing is wrong"} (${seconds} s)`);
       if (wrong === undefined || version === "fixed") continue;

@@ -6,6 +6,7 @@ import type { KubeObject } from "@quorate/kube-storage";
 import type { AdmissionAttributes } from "../../src/admission/admission.ts";
 import { MAX_LIVE_LOOKUPS, namespaceLifecycle } from "../../src/admission/namespace-lifecycle.ts";
 import { ownerReferencesPermission } from "../../src/admission/owner-references.ts";
+import { signerPermissions } from "../../src/admission/signer-permissions.ts";
 import type { Authorizer } from "../../src/authz/authorizer.ts";
 import { userOf, World } from "./world.ts";
 
@@ -110,4 +111,55 @@ test("who sets an owner may delete the object, and who blocks an owner may final
   await update(withOwner(true));
   allowed.clear();
   await update(withOwner(true), withOwner(true));
+});
+
+test("who approves a certificate, or signs it, may do that for its signer or its whole domain", async () => {
+  const allowed = new Set<string>();
+  const asked: string[] = [];
+  const authorizer: Authorizer = {
+    authorize: async ({ verb, group, resource, name }) => {
+      asked.push(`${verb} ${resource}.${group} ${name}`);
+      return { decision: allowed.has(`${verb} ${name}`) ? "allow" : "no-opinion", reason: "" };
+    },
+  };
+  const plugin = signerPermissions(authorizer);
+  const csr = (status: unknown, signerName = "example.com/clients"): KubeObject => ({
+    apiVersion: "certificates.k8s.io/v1",
+    kind: "CertificateSigningRequest",
+    metadata: { name: "csr" },
+    spec: { signerName },
+    status,
+  });
+  const resource = {
+    group: "certificates.k8s.io",
+    version: "v1",
+    resource: "certificatesigningrequests",
+  };
+  const update = (subresource: string, object: KubeObject, oldObject = csr({})) =>
+    plugin.validate!(
+      attributesOf({ operation: "UPDATE", resource, subresource, name: "csr", object, oldObject }),
+    );
+  const approved = csr({ conditions: [{ type: "Approved" }] });
+  await assert.rejects(
+    update("approval", approved),
+    /certificatesigningrequests.certificates.k8s.io "csr" is forbidden: user not permitted to approve requests with signerName "example.com\/clients"$/,
+  );
+  assert.deepEqual(asked, [
+    "approve signers.certificates.k8s.io example.com/clients",
+    "approve signers.certificates.k8s.io example.com/*",
+  ]);
+  // Another signer in the update is not the one that is asked for.
+  allowed.add("approve other.com/clients");
+  await assert.rejects(
+    update("approval", csr({}, "other.com/clients")),
+    /approve requests with signerName "example.com\/clients"/,
+  );
+  allowed.add("approve example.com/*");
+  await update("approval", approved);
+  const signed = csr({ certificate: "AA==" });
+  await assert.rejects(update("status", signed), /not permitted to sign requests/);
+  await update("status", csr({}));
+  allowed.add("sign example.com/clients");
+  await update("status", signed);
+  await update("", signed);
 });
