@@ -5,7 +5,6 @@
 
 import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
 import { createSecureContext } from "node:tls";
-import { defined } from "@quorate/proto";
 import { pemBlocks } from "../src/pem.ts";
 import type { Pauses } from "../src/turns.ts";
 import { serverTlsOptions, type TlsFiles, type TlsOptions } from "./tls.ts";
@@ -82,7 +81,8 @@ function checkPair(
   keyPem: string,
   keyFile: string,
 ): X509Certificate {
-  const certificate = defined([...certificatesOf(certPem, certFile)][0], "the certificate");
+  const [certificate] = certificatesOf(certPem, certFile);
+  if (certificate === undefined) throw new Error(`${certFile} contains no certificate`);
   let key: KeyObject;
   try {
     key = createPrivateKey(keyPem);

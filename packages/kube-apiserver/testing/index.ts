@@ -1,4 +1,4 @@
-/** The npm package @quorate/kube-testing: an API server in the tests of controllers and webhooks. */
+/** The npm package @quorate/kube-testing: an API server in tests of controllers and webhooks. */
 export type { ChaosFault, FaultName } from "../src/chaos/chaos.ts";
 export {
   type KubeOptions,

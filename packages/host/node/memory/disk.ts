@@ -5,7 +5,6 @@
  * rename within a directory is one change; between directories it is two. A directory whose own
  * name is lost loses its content.
  */
-import { defined } from "@quorate/proto";
 import type { Clock } from "../../src/clock.ts";
 import {
   type Disk,
@@ -97,7 +96,8 @@ export class MemoryDisk implements Disk, MemoryFileDisk {
   /** Adds a durable file in durable directories, for fixtures. */
   install(path: string, bytes: Uint8Array): void {
     const parts = splitPath(path);
-    const name = defined(parts.pop(), "a name");
+    const name = parts.pop();
+    if (name === undefined) throw new TypeError(`${path} names no file`);
     let directory = this.#root;
     for (const part of parts) {
       let next = directory.entries.get(part);

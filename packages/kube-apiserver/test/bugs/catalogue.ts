@@ -170,10 +170,9 @@ export const BUGS: readonly Bug[] = [
         },
         {
           file: "main.go",
-          from: "err = utils.BecomeLeader(context.TODO(), cfg, ",
-          to: "err = func(...interface{}) error { return nil }(utils.BecomeLeader, cfg, ",
+          from: "err = utils.BecomeLeader(",
+          to: "err = func(...interface{}) error { return nil }(utils.BecomeLeader, ",
         },
-        { file: "main.go", from: 'import (\n\t"context"\n', to: "import (\n" },
       ],
     }),
     chaos: "stale-lists=0.9,watch-delay=0:5s,resources=zookeeperclusters",

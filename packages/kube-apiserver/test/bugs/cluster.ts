@@ -1,4 +1,4 @@
-/** An API server with faults, and what a cluster has besides: stateful sets get volumes and pods. */
+/** An API server with faults, and the rest of a cluster: stateful sets get volumes and pods. */
 import { readFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import type { ChaosFault, ChaosSettings } from "@quorate/kube-apiserver";

@@ -142,7 +142,7 @@ test("who approves a certificate, or signs it, may do that for its signer or its
   const approved = csr({ conditions: [{ type: "Approved" }] });
   await assert.rejects(
     update("approval", approved),
-    /certificatesigningrequests.certificates.k8s.io "csr" is forbidden: user not permitted to approve requests with signerName "example.com\/clients"$/,
+    /"csr" is forbidden: user not permitted to approve requests with signerName "example.com\/clients"$/,
   );
   assert.deepEqual(asked, [
     "approve signers.certificates.k8s.io example.com/clients",

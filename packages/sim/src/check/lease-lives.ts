@@ -51,7 +51,7 @@ export interface LeaseCheckOptions {
   readonly electionMs: number;
   /** The most by which a clock runs fast or slow, as a share. */
   readonly drift: number;
-  /** A lease has at least this time to live, whatever its grant says; undefined for what it says. */
+  /** A lease lives at least as long, whatever its grant says; undefined for what it says. */
   readonly leastTtlSeconds?: number | undefined;
   /** From so many leases on, a new leader spreads their ends. */
   readonly maxRevokesPerSecond: number;

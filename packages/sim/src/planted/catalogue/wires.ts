@@ -59,7 +59,7 @@ export const WIRE_BUGS: Readonly<Record<string, CatalogueBug>> = {
   },
   "front-end-keeps-an-identity": {
     at: "front/src/caller-slots.ts#CallerSlots.#isOf",
-    find: "$texts[3 + $i] !== $context.metadata($fields[$i])",
+    find: "$texts[at++] !== $context.metadata($field)",
     put: "false",
     sim: { frontMs: 10, users: true, faultPhaseMs: 2000 },
     seed: 1,
