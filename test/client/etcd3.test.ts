@@ -145,7 +145,8 @@ onEachServer(import.meta.filename, (server) => {
     await theirs.cancel();
 
     const lease = b.lease(60);
-    await lease.grant();
+    // Before, its time to live is not known, and it is given up after a call's time.
+    await once(lease, "keepaliveSucceeded");
     const failed = once(lease, "keepaliveFailed");
     const disconnected = once(own, "disconnected");
     const connected = disconnected.then(() => once(own, "connected"));
