@@ -1,7 +1,7 @@
 /**
  * The iteration over a watch: it takes the responses from the watch's place on a stream, and gets
- * it another place when a stream broke. It is no async generator, of which a client with thousands of
- * watches would hold one for each.
+ * it another place when a stream broke. It is no async generator, of which a client with thousands
+ * of watches would hold one for each.
  */
 import { Backoff, checkOptions } from "@quorate/host";
 import {
