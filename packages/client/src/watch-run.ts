@@ -62,8 +62,8 @@ class WatchRun implements WatchedResponses {
   #place: WatchPlace | undefined;
   #waiting: Waiting | undefined;
   #isOver = false;
-  /** It has a stream of its own, as its program fell behind. */
-  #isAlone = false;
+  /** It has a stream of its own. */
+  #isAlone: boolean;
   /** The present creation is the first one, or follows a break. */
   #isNews = true;
   #isCreated = false;
@@ -81,6 +81,7 @@ class WatchRun implements WatchedResponses {
     this.#streams = streams;
     this.#request = request;
     this.#next = request.startRevision;
+    this.#isAlone = request.progressNotify;
     this.#options = options;
   }
 

@@ -4,9 +4,13 @@
  *
  *     shared    up to MAX_WATCHES watches. It is read at once, so none waits for another; what a
  *               program has not taken yet waits with its watch.
- *     alone     the stream of one watch whose program fell behind, or which got a response that is
- *               too large for the client. It is read as the program takes the responses: what it
- *               does not take holds the member back.
+ *     alone     the stream of one watch that is to be told of its progress, whose program fell
+ *               behind, or which got a response that is too large for the client. It is read as the
+ *               program takes the responses: what it does not take holds the member back.
+ *
+ * A server tells the progress of a whole stream, and does not while one of its watches is behind, or
+ * begins after the present revision, which may last for ever where nothing is written. So a watch
+ * whose question stays open leaves the others.
  *
  * A watch is created under an id of its own. A server may give it another one (etcd's gRPC proxy
  * does), and confirms in any order then: so the first creation of a stream goes alone, and where
@@ -30,7 +34,7 @@ export type StreamCaller = Pick<Caller, "stream" | "timer">;
 export const MAX_WATCHES = 1000;
 /** Bytes of events that wait for the program before its watch leaves a shared stream. */
 export const MAX_WAITING_BYTES: number = 256 * 1024;
-/** etcd does not respond to a request for progress while a watch of the stream is behind. */
+/** After this time a request for progress is repeated, on a stream of its own. */
 const PROGRESS_RETRY_MS = 500;
 /** Above the ids that servers choose, which count from 0. */
 const FIRST_ID: number = 1 << 20;
@@ -323,6 +327,7 @@ class WatchStream {
 
   #askProgress(): void {
     this.#forgetRetry();
+    if (!this.isAlone) for (const place of [...this.#asked]) place.leave();
     if (this.#asked.size === 0) {
       [this.#asked, this.#asking] = [this.#asking, this.#asked];
       if (this.#asked.size === 0) return;

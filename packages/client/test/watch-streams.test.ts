@@ -317,8 +317,8 @@ test("a stream whose token is not accepted any more keeps its watches and gets n
   assert.equal((await nextA).value?.events.length, 1);
 });
 
-test("progress is told to those who asked, and asked for again until it comes", async () => {
-  const { opened, watch, elapse } = world();
+test("progress is told to those who asked", async () => {
+  const { opened, watch } = world();
   const [a, b] = [watch("a"), watch("b")];
   const [nextA, nextB] = [a.next(), b.next()];
   a.watch.requestProgress();
@@ -329,14 +329,55 @@ test("progress is told to those who asked, and asked for again until it comes", 
   stream!.confirm(1);
   await turn();
   assert.equal(stream!.progressRequests, 1);
-  await elapse();
-  assert.equal(stream!.progressRequests, 2);
   stream!.give({ watchId: -1, header: ResponseHeader.create({ revision: 20 }) });
   assert.equal((await nextA).value?.header?.revision, 20);
-  await elapse();
-  assert.equal(stream!.progressRequests, 2);
   stream!.give({ watchId: stream!.created[1]!.watchId, events: [put(21)] });
   assert.equal((await nextB).value?.events.length, 1, "the other one gets no progress");
+});
+
+test("a watch whose question for progress stays open asks again alone, until it comes", async () => {
+  const { opened, watch, elapse } = world();
+  const [a, b] = [watch("a"), watch("b")];
+  const [nextA, nextB] = [a.next(), b.next()];
+  a.watch.requestProgress();
+  await turn();
+  opened[0]!.confirm(0);
+  await turn();
+  opened[0]!.confirm(1);
+  await turn();
+  // One of the others begins after the present revision: the server tells no progress of any.
+  await elapse();
+  assert.equal(opened[0]!.progressRequests, 1);
+  const alone = opened[1]!;
+  assert.deepEqual(
+    alone.created.map(({ startRevision }) => startRevision),
+    [8],
+  );
+  alone.confirm(0);
+  await turn();
+  assert.equal(alone.progressRequests, 1);
+  await elapse();
+  assert.equal(alone.progressRequests, 2);
+  alone.give({ watchId: -1, header: ResponseHeader.create({ revision: 20 }) });
+  assert.equal((await nextA).value?.header?.revision, 20);
+  opened[0]!.give({ watchId: opened[0]!.created[1]!.watchId, events: [put(21)] });
+  assert.equal((await nextB).value?.events.length, 1);
+  assert.equal(opened.length, 2);
+});
+
+test("a watch that is to be told of progress shares no stream", async () => {
+  const { opened, watch } = world();
+  const watches = [watch("a", { progressNotify: true }), watch("b"), watch("c")];
+  const nexts = watches.map((one) => one.next());
+  await turn();
+  opened[1]!.confirm(0);
+  await turn();
+  assert.deepEqual(
+    opened.map(({ created }) => created.length),
+    [1, 2],
+  );
+  for (const one of watches) one.watch.cancel();
+  await Promise.all(nexts);
 });
 
 test("a watch whose history is compacted is cancelled at the member, and ends", async () => {
