@@ -247,7 +247,7 @@ test("a proxy says whom it serves only where it is trusted, by its address or it
     limits.partyOf({ peerAddress, peerCommonName, metadata: () => field });
   assert.equal(party("10.0.0.5:1", "192.0.2.1"), "10.0.0.5 for 192.0.2.1");
   assert.equal(party("10.0.0.5:1", "192.0.2.9, 2001:db8::1"), "10.0.0.5 for 2001:db8::1");
-  assert.equal(party("[::1]:7", "192.0.2.1"), "[::1] for 192.0.2.1");
+  assert.equal(party("[::1]:7", "192.0.2.1"), "::1 for 192.0.2.1");
   assert.equal(party("10.0.0.7:1", "192.0.2.1", "edge"), "CN edge for 192.0.2.1");
   assert.equal(party("10.0.0.7:1", "192.0.2.1", "ann"), "CN ann");
   assert.equal(party("10.0.0.7:1", "192.0.2.1"), "10.0.0.7");

@@ -174,7 +174,7 @@ test("a grant of the same range changes its type; others stand beside it in the 
   assert.deepEqual(apply.roleGet(state, HEADER, { role: "root" }).perm, [root]);
 });
 
-test("a token is noted with the entry's index, and not for a user without a password", async () => {
+test("a token is noted with the index before the entry's, and not for a user without a password", async () => {
   const { state } = await ready();
   add(state, "cert", true);
   const request = { name: "root", password: "", simpleToken: "abcdefghijklmnop" };
@@ -186,11 +186,11 @@ test("a token is noted with the entry's index, and not for a user without a pass
     invalidated: (user) => heard.push(user),
     changed: () => heard.push("changed"),
   };
-  assert.equal(apply.authenticate(state, HEADER, request, 7).token, "abcdefghijklmnop.7");
+  assert.equal(apply.authenticate(state, HEADER, request, 7).token, "abcdefghijklmnop.6");
   refused("AuthFailed", () => apply.authenticate(state, HEADER, { ...request, name: "cert" }, 8));
   refused("AuthFailed", () => apply.authenticate(state, HEADER, { ...request, name: "x" }, 9));
   apply.userDelete(state, HEADER, { name: "cert" });
-  assert.deepEqual(heard, [["root", "abcdefghijklmnop", 7], "cert", "changed"]);
+  assert.deepEqual(heard, [["root", "abcdefghijklmnop", 6], "cert", "changed"]);
 });
 
 test("records are etcd's, and a store that is opened again has the same users and roles", async () => {
