@@ -424,9 +424,13 @@ function podStrategies(strategy: Strategy): Readonly<Record<string, Strategy>> {
       spec: change((object["spec"] ?? {}) as Fields, (old["spec"] ?? {}) as Fields),
     }),
   });
-  const resized = (present: Containers = [], before: Containers = []): Containers =>
-    before.map((one) => {
-      const { resources } = present.find(({ name }) => name === one.name) ?? one;
+  // A list that is null in the request is none.
+  const resized = (
+    present: Containers | null | undefined,
+    before: Containers | null | undefined,
+  ): Containers =>
+    (before ?? []).map((one) => {
+      const { resources } = (present ?? []).find(({ name }) => name === one.name) ?? one;
       return resources === undefined ? one : { ...one, resources };
     });
   return {
@@ -436,7 +440,7 @@ function podStrategies(strategy: Strategy): Readonly<Record<string, Strategy>> {
     })),
     resize: changing(({ containers }, old) => ({
       ...old,
-      containers: resized(containers as Containers, old["containers"] as Containers),
+      containers: resized(containers as Containers | null, old["containers"] as Containers | null),
     })),
   };
 }

@@ -78,8 +78,10 @@ export async function readObject(
   }
   const object = withKind(parsed.value, resource.kind, bytes);
   const decoded = decodedBy(resource, object);
+  // Kinds without metadata are options of connections to nodes.
+  const { metadata = {} } = decoded.object as Partial<KubeObject>;
   return {
-    object: decoded.object,
+    object: decoded.object.metadata === metadata ? decoded.object : { ...decoded.object, metadata },
     strictErrors: [...parsed.duplicates, ...decoded.strictErrors],
     apiVersion: object.apiVersion,
     sizeBytes: bytes.length,
