@@ -272,6 +272,13 @@ export const LEFT_OUT: Readonly<Record<string, string>> = {
     "directives of a patch: prefixes of names in a decoded object",
   "packages/kube-apiserver/src/apply/typed-schema.ts": "types of the source's tables",
   "packages/kube-apiserver/src/audit/policy.ts": "the operator's file against a path",
+  "packages/kube-apiserver/src/builtin/autoscalers.ts":
+    "annotations by JSON.parse; else names of the source",
+  "packages/kube-apiserver/src/controllers/policy-status.ts":
+    "errors of the compiler, and names that policy-validation has checked",
+  "packages/kube-apiserver/src/crd/cel/request-expressions.ts": "names of the source",
+  "packages/kube-apiserver/src/crd/cel/request-types.ts": "names of the source",
+  "packages/kube-apiserver/node/unused-flags.ts": "names of the source",
   "packages/kube-apiserver/src/authn/forbidden.ts": "three replacements of single characters",
   "packages/kube-apiserver/src/builtin/cluster-tables.ts":
     "an apiVersion that meta/ has checked, for a column",
