@@ -8,9 +8,9 @@
  *               behind, or which got a response that is too large for the client. It is read as the
  *               program takes the responses: what it does not take holds the member back.
  *
- * A server tells the progress of a whole stream, and does not while one of its watches is behind, or
- * begins after the present revision, which may last for ever where nothing is written. So a watch
- * whose question stays open leaves the others.
+ * A server tells the progress of a whole stream, and does not while one of its watches is behind,
+ * or begins after the present revision, which may last for ever where nothing is written. So a
+ * watch whose question stays open leaves the others.
  *
  * A watch is created under an id of its own. A server may give it another one (etcd's gRPC proxy
  * does), and confirms in any order then: so the first creation of a stream goes alone, and where
