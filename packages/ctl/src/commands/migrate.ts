@@ -6,9 +6,8 @@ import { badArguments, type Command, Exit, ExitCode, type Invocation } from "@qu
 import { defined, idToHex, type Member } from "@quorate/proto";
 import { asExit } from "../connect/failed-call.ts";
 import { peerUrl } from "../connect/peer-url.ts";
-import { release } from "../joining/diagnose.ts";
+import { release } from "../connect/versions.ts";
 import { endAdvice, removedAdvice, startAdvice } from "../migrate/advice.ts";
-import { checkMove } from "../migrate/checks.ts";
 import { MovingCluster, presentOf, type Seen } from "../migrate/cluster.ts";
 import { describe, labelOf, planOf, type Step, type Wanted } from "../migrate/plan.ts";
 import { repeatSteps, type Stepped } from "./member-steps.ts";
@@ -141,6 +140,8 @@ async function run(invocation: Invocation): Promise<void> {
   const migration = { invocation, cluster, wanted, program, started: new Set<string>() };
   try {
     const { members, seen } = await cluster.look();
+    // The checks read databases: their code is loaded when the command runs.
+    const { checkMove } = await import("../migrate/checks.ts");
     await checkMove(invocation, members, wanted);
     const { revision, members: compared } = await cluster.compareHashes();
     const { header } = await (await cluster.client()).memberList();

@@ -9,7 +9,7 @@ import { humanBytes } from "@quorate/cli";
 import { pemBlocks } from "@quorate/host";
 import { idToHex } from "@quorate/proto";
 import type { Member } from "@quorate/store";
-import { apiVersion } from "../connect/versions.ts";
+import { apiVersion, release } from "../connect/versions.ts";
 import { checkAlarms } from "../doctor/check-alarms.ts";
 import {
   checkEndpoints,
@@ -139,12 +139,6 @@ function differing(view: ClusterView, members: readonly Member[]): string[] {
     ...(missing.length === 0 ? [] : [`missing there: ${missing.join("; ")}`]),
   ];
   return parts.length === 0 ? [] : [parts.join("; ")];
-}
-
-/** Major and minor of a version such as "3.6.8" as one number that grows with it. */
-export function release(version: string): number {
-  const [major = 0, minor = 0] = version.split(".").map(Number);
-  return major * 1000 + minor;
 }
 
 function checkJoinVersions(view: ClusterView): Finding[] {
