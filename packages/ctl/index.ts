@@ -10,7 +10,7 @@ export {
   endpointsOf,
   globalFlags,
 } from "./src/connect/globals.ts";
-export type { Finding, Note } from "./src/doctor/finding.ts";
+export { type Finding, hasErrors, type Note } from "./src/doctor/finding.ts";
 export { humanReport, jsonReport } from "./src/doctor/report.ts";
 export type { Joiner } from "./src/joining/diagnose.ts";
 export {

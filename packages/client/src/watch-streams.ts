@@ -252,7 +252,8 @@ class WatchStream {
       this.#create();
       for await (const response of this.#stream) {
         const place = this.#take(response);
-        if (place !== undefined) await this.#relieve(place);
+        const relieved = place && this.#relieve(place);
+        if (relieved !== undefined) await relieved;
       }
       this.#end();
     } catch (error) {
@@ -315,14 +316,19 @@ class WatchStream {
     this.#stream?.send({ requestUnion: { case: "cancelRequest", value: { watchId: id } } });
   }
 
-  /** Waits until an own stream's program has taken what there is; a shared one goes on. */
-  async #relieve(place: WatchPlace): Promise<void> {
-    if (this.isAlone) await place.drained();
-    else if (place.waitingBytes > MAX_WAITING_BYTES) {
-      // A program that takes the responses without waiting has taken all by then.
-      await new Promise<void>((resolve) => void this.#caller.timer.after(0, resolve));
-      if (place.waitingBytes > MAX_WAITING_BYTES) place.leave();
-    }
+  /**
+   * What the stream has to wait for before it is read on: until an own stream's program has taken
+   * what there is; a shared one goes on, most often at once.
+   */
+  #relieve(place: WatchPlace): Promise<void> | undefined {
+    if (this.isAlone) return place.drained();
+    return place.waitingBytes > MAX_WAITING_BYTES ? this.#leaveBehind(place) : undefined;
+  }
+
+  async #leaveBehind(place: WatchPlace): Promise<void> {
+    // A program that takes the responses without waiting has taken all by then.
+    await new Promise<void>((resolve) => void this.#caller.timer.after(0, resolve));
+    if (place.waitingBytes > MAX_WAITING_BYTES) place.leave();
   }
 
   #askProgress(): void {

@@ -19,8 +19,8 @@ import {
   checkStored,
   clientOf,
   endpointsOf,
-  type Finding,
   globalFlags,
+  hasErrors,
   humanReport,
   type JoinAccess,
   type JoinCheck,
@@ -515,10 +515,6 @@ class Shadow {
 }
 
 const noCall: PeerCall = () => Promise.reject(new Error("the member has not started"));
-
-function hasErrors(findings: readonly Finding[]): boolean {
-  return findings.some(({ severity }) => severity === "error");
-}
 
 /** Whether the shadow has become a voter: it was one of the learners before. */
 function isPromoted(member: Member | undefined): boolean {

@@ -4,7 +4,7 @@
  *     changed at that revision   the keys with that revision here, and those that the voter lists
  *     before it, or compacted    all keys as of it, in pages; the lowest revision that differs
  */
-import { type KeyValue, toLatin1 } from "@quorate/proto";
+import { compare, type KeyValue, toLatin1 } from "@quorate/proto";
 
 /** Keys and values as of a revision, from the shadow or from one voter. */
 export interface KeyReader {
@@ -65,9 +65,7 @@ export async function locate(
 function compareKeys(a: Uint8Array | undefined, b: Uint8Array | undefined): number {
   if (a === undefined) return 1;
   if (b === undefined) return -1;
-  const shorter = Math.min(a.length, b.length);
-  for (let i = 0; i < shorter; i++) if (a[i] !== b[i]) return a[i]! - b[i]!;
-  return a.length - b.length;
+  return compare(a, b);
 }
 
 const difference = ({ key, modRevision }: KeyValue, seen: string): KeyDifference => ({

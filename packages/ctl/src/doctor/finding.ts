@@ -18,6 +18,10 @@ export interface Finding {
   readonly run: readonly string[];
 }
 
+export function hasErrors(findings: readonly Finding[]): boolean {
+  return findings.some(({ severity }) => severity === "error");
+}
+
 /** Something that could not be examined; no problem by itself. */
 export interface Note {
   readonly member: string;

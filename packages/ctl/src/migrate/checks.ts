@@ -5,6 +5,7 @@ import { badArguments, Exit, ExitCode, type Invocation, paintFor } from "@quorat
 import { nodeDisk } from "@quorate/host/node";
 import type { Member } from "@quorate/proto";
 import { accessOf, endpointsOf } from "../connect/globals.ts";
+import { hasErrors } from "../doctor/finding.ts";
 import { humanReport } from "../doctor/report.ts";
 import { membersOf } from "../doctor/view.ts";
 import type { Joiner } from "../joining/diagnose.ts";
@@ -67,6 +68,6 @@ export async function checkMove(
     all.push(...(await checkStored(invocation, { access }, view, path)));
   }
   if (all.length > 0) io.stderr(humanReport(view, all, notes, paintFor(io, false)));
-  if (all.some(({ severity }) => severity === "error"))
+  if (hasErrors(all))
     throw new Exit(ExitCode.error, "the cluster cannot be moved before the errors are mended");
 }

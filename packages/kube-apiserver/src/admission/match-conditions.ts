@@ -4,8 +4,7 @@
  */
 import type { Pauses } from "@quorate/host";
 import { aggregateText, type JsonObject, type KubeObject } from "@quorate/kube-storage";
-import type { Authorizer } from "../authz/authorizer.ts";
-import { Decisions } from "../crd/cel/functions/authorization.ts";
+import type { Decisions } from "../crd/cel/functions/authorization.ts";
 import {
   type Activation,
   type CompiledExpression,
@@ -106,8 +105,4 @@ export function activationOf(
     decisions,
     resource: { ...resource, subresource, namespace: attributes.namespace, name },
   };
-}
-
-export function decisionsOf(authorizer: Authorizer): Decisions {
-  return new Decisions(authorizer);
 }

@@ -12,12 +12,12 @@ import {
   storageWith,
 } from "@quorate/kube-storage";
 import type { Authorizer } from "../authz/authorizer.ts";
-import type { Decisions } from "../crd/cel/functions/authorization.ts";
+import { Decisions } from "../crd/cel/functions/authorization.ts";
 import type { Activation } from "../crd/cel/request-expressions.ts";
 import { listOptions } from "../informers/informer.ts";
 import { systemContext } from "../informers/system-context.ts";
 import type { AdmissionAttributes } from "./admission.ts";
-import { activationOf, areTrue, decisionsOf } from "./match-conditions.ts";
+import { activationOf, areTrue } from "./match-conditions.ts";
 import {
   inVersion,
   type MatchDependencies,
@@ -69,7 +69,7 @@ export class PolicyRequest {
   constructor(attributes: AdmissionAttributes, deps: PolicyDependencies) {
     this.attributes = attributes;
     this.#deps = deps;
-    this.#decisions = decisionsOf(deps.authorizer);
+    this.#decisions = new Decisions(deps.authorizer);
     this.pauses = new Pauses(deps.clock.turns);
   }
 

@@ -5,8 +5,9 @@
 import { type Clock, Pauses } from "@quorate/host";
 import { forbidden } from "@quorate/kube-storage";
 import type { Authorizer } from "../authz/authorizer.ts";
+import { Decisions } from "../crd/cel/functions/authorization.ts";
 import type { AdmissionAttributes } from "./admission.ts";
-import { activationOf, areTrue, decisionsOf } from "./match-conditions.ts";
+import { activationOf, areTrue } from "./match-conditions.ts";
 import {
   inVersion,
   type MatchDependencies,
@@ -45,7 +46,7 @@ async function matchesConditions(
 ): Promise<boolean> {
   const { webhook } = invocation;
   if (webhook.conditions.isEmpty) return true;
-  const activation = activationOf(invocation, attributes, decisionsOf(authorizer));
+  const activation = activationOf(invocation, attributes, new Decisions(authorizer));
   try {
     const conditions = await webhook.conditions.compiled();
     return await areTrue(conditions, activation, new Pauses(clock.turns));

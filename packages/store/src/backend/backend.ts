@@ -224,7 +224,7 @@ export class Backend {
    * not be changed.
    */
   get(bucket: Bucket, key: Uint8Array): Uint8Array | undefined {
-    const pending = this.pending(bucket, key);
+    const pending = this.#pending(bucket, key);
     return pending === undefined ? this.written(bucket, key) : (pending ?? undefined);
   }
 
@@ -232,7 +232,7 @@ export class Backend {
    * The unwritten value of a key; null for an unwritten deletion, undefined if the key has no
    * unwritten change.
    */
-  pending(bucket: Bucket, key: Uint8Array): Uint8Array | null | undefined {
+  #pending(bucket: Bucket, key: Uint8Array): Uint8Array | null | undefined {
     if (
       this.#active.changes.size === 0 &&
       this.#flushing === undefined &&
