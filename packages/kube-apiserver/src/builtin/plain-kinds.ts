@@ -1,7 +1,6 @@
 /**
- * Built-in kinds that are stored without rules of their own: the schema's types and defaults,
- * metadata, /status and /scale. Nothing here starts containers; controllers and their tests use
- * these kinds.
+ * Built-in kinds that have all in tables: the schema's types and defaults, metadata, rules, /status
+ * and /scale. Nothing here starts containers; controllers and their tests use these kinds.
  */
 import {
   builtinSpec,
@@ -10,8 +9,7 @@ import {
   type KindSource,
   type KubeObject,
   NAME_AND_AGE,
-  nameIsDns1035Label,
-  nameIsPathSegment,
+  nameIsDnsLabel,
   plainStrategy,
   type ResourceSpec,
   type Strategy,
@@ -20,6 +18,7 @@ import {
   withMetadata,
 } from "@quorate/kube-storage";
 import { autoscalersV1 } from "./autoscalers.ts";
+import { claimStrategy } from "./claims.ts";
 import {
   claimTable,
   disruptionBudgetTable,
@@ -34,6 +33,9 @@ import {
   volumeTable,
 } from "./cluster-tables.ts";
 import { podGraceSeconds, podTable } from "./pods.ts";
+import { withGeneratedSelector } from "./rules/jobs.ts";
+import { KIND_RULES } from "./rules/kinds.ts";
+import { serviceStrategy } from "./services.ts";
 import { signingRequests, withApproval, withSubresources } from "./signing-requests.ts";
 import { fieldOf } from "./workload-fields.ts";
 import {
@@ -131,7 +133,7 @@ const KINDS: readonly PlainKind[] = [
     prefix: "services/specs",
     more: {
       ...RETURNS_OBJECT,
-      nameRule: nameIsDns1035Label,
+      nameRule: nameIsDnsLabel,
       table: serviceTable,
       ...fieldsOf(["spec.clusterIP", "spec.type"]),
     },
@@ -227,7 +229,7 @@ const KINDS: readonly PlainKind[] = [
     short: ["sts"],
     hasScale: true,
     ...WORKLOAD,
-    more: { table: statefulSetTable },
+    more: { nameRule: nameIsDnsLabel, table: statefulSetTable },
   },
   {
     group: "apps",
@@ -241,7 +243,7 @@ const KINDS: readonly PlainKind[] = [
     group: "apps",
     kind: "ControllerRevision",
     plural: "controllerrevisions",
-    more: { nameRule: nameIsPathSegment, table: revisionTable },
+    more: { table: revisionTable },
   },
   {
     group: "batch",
@@ -360,7 +362,14 @@ function pluralOf(kind: string): string {
 const OWN_RULES: Readonly<Record<string, (strategy: Strategy) => Strategy>> = {
   Pod: (strategy) => ({ ...pendingPods(strategy), gracePeriodSeconds: podGraceSeconds }),
   DaemonSet: templateGenerations,
+  Job: (strategy) => ({
+    ...strategy,
+    prepareForCreate: (ctx, object) =>
+      withGeneratedSelector(strategy.prepareForCreate(ctx, object)),
+  }),
   CertificateSigningRequest: signingRequests,
+  PersistentVolumeClaim: claimStrategy,
+  Service: serviceStrategy,
 };
 
 function specOf(plain: PlainKind, source: KindSource): ResourceSpec {
@@ -368,7 +377,14 @@ function specOf(plain: PlainKind, source: KindSource): ResourceSpec {
   const { kind } = source;
   const namespaced = plain.isClusterScoped !== true;
   const options = { kind, namespaced, hasStatus, countsGenerations };
-  const base = plainStrategy(options);
+  const rules = KIND_RULES.get(plain.kind);
+  const base = plainStrategy(
+    options,
+    rules && {
+      validate: (_ctx, object) => rules.create(object),
+      validateUpdate: (_ctx, object, old) => rules.update(object, old),
+    },
+  );
   const strategy = OWN_RULES[plain.kind]?.(base) ?? base;
   return builtinSpec(source, plain.plural, {
     singular: plain.kind.toLowerCase(),

@@ -17,7 +17,9 @@ export interface Answer {
 
 export function keptAnswers(): Answer[] {
   const lines = readFileSync(keptPath, "utf8").trim().split("\n");
-  return lines.map((line) => JSON.parse(line) as Answer);
+  return lines
+    .map((line) => JSON.parse(line) as Answer)
+    .map((answer) => ({ ...answer, causes: answer.causes.map(plain) }));
 }
 
 export function keepAnswers(answers: readonly Answer[]): void {
@@ -34,7 +36,10 @@ export function changed(object: unknown, line: string): Fields {
     const steps = path.split(".");
     const last = steps.pop() ?? "";
     let at = copy;
-    for (const step of steps) at = (at[step] ??= {}) as Fields;
+    for (const [index, step] of steps.entries()) {
+      const next = steps[index + 1] ?? last;
+      at = (at[step] ??= /^\d+$/.test(next) ? [] : {}) as Fields;
+    }
     if (value === "") delete at[last];
     else if (Array.isArray(at)) at.splice(Math.min(Number(last), at.length), 1, JSON.parse(value));
     else at[last] = JSON.parse(value);
@@ -58,7 +63,7 @@ function pathOf({ resource, apiVersion, isClusterScoped }: KindCases): string {
 function plain(text: string): string {
   return text
     .replace(/\n.*/s, "")
-    .replace(/Invalid value: \{"[A-Z].*\}: /s, "Invalid value: {}: ")
+    .replace(/Invalid value: \{(?:".*,)?"[A-Z]\w*":.*\}: /s, "Invalid value: {}: ")
     .replace(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}/g, "UID");
 }
 
