@@ -17,6 +17,7 @@ import {
   statusStrategyOf,
   withMetadata,
 } from "@quorate/kube-storage";
+import { SYSTEM_USER } from "../informers/system-context.ts";
 import { autoscalersV1 } from "./autoscalers.ts";
 import { claimStrategy } from "./claims.ts";
 import {
@@ -35,6 +36,7 @@ import {
 import { podGraceSeconds, podTable } from "./pods.ts";
 import { withGeneratedSelector } from "./rules/jobs.ts";
 import { KIND_RULES } from "./rules/kinds.ts";
+import { podErrorsOf } from "./rules/pod-spec.ts";
 import { serviceStrategy } from "./services.ts";
 import { signingRequests, withApproval, withSubresources } from "./signing-requests.ts";
 import { fieldOf } from "./workload-fields.ts";
@@ -381,8 +383,10 @@ function specOf(plain: PlainKind, source: KindSource): ResourceSpec {
   const base = plainStrategy(
     options,
     rules && {
-      validate: (_ctx, object) => rules.create(object),
-      validateUpdate: (_ctx, object, old) => rules.update(object, old),
+      // The server's own writes do what no client may: bind pods, or name a loopback address.
+      validate: ({ user }, object) => (user === SYSTEM_USER ? [] : rules.create(object)),
+      validateUpdate: ({ user }, object, old) =>
+        user === SYSTEM_USER ? [] : rules.update(object, old),
     },
   );
   const strategy = OWN_RULES[plain.kind]?.(base) ?? base;
@@ -439,6 +443,7 @@ function podStrategies(strategy: Strategy): Readonly<Record<string, Strategy>> {
       metadata: object.metadata,
       spec: change((object["spec"] ?? {}) as Fields, (old["spec"] ?? {}) as Fields),
     }),
+    validateUpdate: (_ctx, object) => podErrorsOf(object),
   });
   // A list that is null in the request is none.
   const resized = (

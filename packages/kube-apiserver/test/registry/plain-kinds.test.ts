@@ -4,6 +4,7 @@ import { test } from "node:test";
 import type { GroupVersionKind, KubeObject, ResourceSpec } from "@quorate/kube-storage";
 import { kindSource } from "@quorate/kube-storage";
 import { plainKinds } from "../../src/builtin/plain-kinds.ts";
+import { KINDS } from "../interop/validation/cases.ts";
 import { DELETE, RegistryWorld, START_MS } from "../support/registry-world.ts";
 
 const sourceOf = ({ group, version, kind }: GroupVersionKind) => kindSource(group, version, kind);
@@ -30,14 +31,20 @@ function row(spec: ResourceSpec, fields: object): string {
 }
 
 const POD = { containers: [{ name: "c", image: "i" }] };
-const TEMPLATE = { selector: { matchLabels: { a: "b" } }, template: { spec: POD } };
+const PODS = { metadata: { labels: { a: "b" } }, spec: POD };
+const TEMPLATE = { selector: { matchLabels: { a: "b" } }, template: PODS };
+
+/** The fields of a good object. */
+function goodFields({ kind }: ResourceSpec): object {
+  return KINDS.find((one) => one.kind === kind.kind)?.good ?? {};
+}
 
 test("Each kind is stored, read and selected by name", async () => {
   // Both versions of HorizontalPodAutoscaler are one resource in the store.
   assert.equal(new Set(SPECS.map(({ storagePrefix }) => storagePrefix)).size, SPECS.length - 1);
   for (const spec of SPECS) {
     const w = new RegistryWorld(spec);
-    const made = await w.create(decoded(spec, { name: "x" }, {}));
+    const made = await w.create(decoded(spec, { name: "x" }, goodFields(spec)));
     const { generation } = made.metadata;
     const counts = spec.strategy.prepareForCreate(w.ctx(), made).metadata.generation === 1;
     assert.equal(generation, counts ? 1 : undefined, spec.resource);
@@ -107,7 +114,7 @@ test("A daemon set counts the changes of its template", async () => {
   assert.equal(count(made), "1");
   const same = await w.put(decoded(w.spec, { name: "d", labels: { a: "b" } }, { spec: TEMPLATE }));
   assert.equal(count(same), "1");
-  const template = { spec: { containers: [{ name: "c", image: "other" }] } };
+  const template = { ...PODS, spec: { containers: [{ name: "c", image: "other" }] } };
   const other = await w.put(decoded(w.spec, { name: "d" }, { spec: { ...TEMPLATE, template } }));
   assert.equal(count(other), "2");
 });

@@ -78,24 +78,6 @@ const sameController: Change = (object, old, found) => {
   immutable(of(object), of(old), "spec.controller", found);
 };
 
-/**
- * Whether the object is where clients find this server, which writes it itself: a server on a
- * loopback address, as in tests, is found there, while kube-apiserver goes without the object.
- */
-function isServersOwn({ metadata }: KubeObject): boolean {
-  const { name, namespace, labels } = metadata;
-  if (namespace !== "default") return false;
-  return name === "kubernetes" || labels?.["kubernetes.io/service-name"] === "kubernetes";
-}
-
-/** The same rules for all objects but the server's own. */
-function ofOthers({ create, update }: KindRules): KindRules {
-  return {
-    create: (object) => (isServersOwn(object) ? [] : create(object)),
-    update: (object, old) => (isServersOwn(object) ? [] : update(object, old)),
-  };
-}
-
 /** What was wrong already may stay as it is. */
 function tolerant(rule: Rule, field: string): KindRules {
   return {
@@ -166,17 +148,17 @@ export const KIND_RULES: ReadonlyMap<string, KindRules> = new Map<string, KindRu
       update: changedServiceErrors,
     },
   ],
-  ["Endpoints", ofOthers(tolerant(SUBSETS, "subsets"))],
+  ["Endpoints", tolerant(SUBSETS, "subsets")],
   [
     "EndpointSlice",
-    ofOthers({
+    {
       create: (slice) => errorsOf(ENDPOINT_SLICE, slice),
       update(slice, old) {
         const found = errorsOf(ENDPOINT_SLICE, slice);
         immutable(slice["addressType"], old["addressType"], "addressType", found);
         return found;
       },
-    }),
+    },
   ],
   ["Ingress", { create: (ingress) => ingressErrors(ingress, undefined), update: ingressErrors }],
   ["IngressClass", ofField("spec", INGRESS_CLASS, sameController)],

@@ -373,9 +373,15 @@ function podErrors(pod: KubeObject, found: FieldError[]): void {
   }
 }
 
-export function newPodErrors(pod: KubeObject): FieldError[] {
+/** What is wrong with a pod, however it came to be. */
+export function podErrorsOf(pod: KubeObject): FieldError[] {
   const found: FieldError[] = [];
   podErrors(pod, found);
+  return found;
+}
+
+export function newPodErrors(pod: KubeObject): FieldError[] {
+  const found = podErrorsOf(pod);
   const spec = objectOf(pod["spec"]);
   const at = "spec.ephemeralContainers";
   forbidden("cannot be set on create")(spec["ephemeralContainers"], at, found);
@@ -453,8 +459,7 @@ function fixedParts(spec: Fields, old: Fields): Fields {
 }
 
 export function changedPodErrors(pod: KubeObject, old: KubeObject): FieldError[] {
-  const found: FieldError[] = [];
-  podErrors(pod, found);
+  const found = podErrorsOf(pod);
   const [spec, before] = [objectOf(pod["spec"]), objectOf(old["spec"])];
   for (const list of ["containers", "initContainers"]) {
     if (listOf(spec[list]).length !== listOf(before[list]).length) {
