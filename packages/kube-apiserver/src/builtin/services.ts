@@ -6,19 +6,19 @@
  *     type ExternalName        no addresses, no ports of nodes
  */
 import { type KubeObject, type Strategy, semanticEqual } from "@quorate/kube-storage";
-import { type Fields, listOf, numberOf, objectOf, textOf } from "./rules/rules.ts";
+import { listOf, numberOf, type ObjectFields, objectOf, textOf } from "./rules/rules.ts";
 import { needsHealthCheck } from "./rules/services.ts";
 
-function needsClusterIp(spec: Fields): boolean {
+function needsClusterIp(spec: ObjectFields): boolean {
   return spec["type"] !== "ExternalName";
 }
 
-function needsNodePort(spec: Fields): boolean {
+function needsNodePort(spec: ObjectFields): boolean {
   return spec["type"] === "NodePort" || spec["type"] === "LoadBalancer";
 }
 
 /** The list of addresses that goes with the first one. */
-function withClusterIps(spec: Fields): Fields {
+function withClusterIps(spec: ObjectFields): ObjectFields {
   const ip = textOf(spec["clusterIP"]);
   return ip !== "" && listOf(spec["clusterIPs"]).length === 0
     ? { ...spec, clusterIPs: [ip] }
@@ -26,14 +26,14 @@ function withClusterIps(spec: Fields): Fields {
 }
 
 /** The addresses and ports that the present object was given, where the update has none. */
-function withAllocated(spec: Fields, old: Fields): Fields {
+function withAllocated(spec: ObjectFields, old: ObjectFields): ObjectFields {
   let result = spec;
   if (needsClusterIp(spec) && needsClusterIp(old)) {
     const clusterIP = textOf(spec["clusterIP"]) || old["clusterIP"];
     const own = listOf(spec["clusterIPs"]);
     let clusterIPs = own.length > 0 ? own : listOf(old["clusterIPs"]);
     const same = semanticEqual(clusterIPs, old["clusterIPs"]);
-    if (same && clusterIP !== old["clusterIP"]) clusterIPs = [clusterIP as Fields];
+    if (same && clusterIP !== old["clusterIP"]) clusterIPs = [clusterIP as ObjectFields];
     const ipFamilyPolicy = spec["ipFamilyPolicy"] ?? old["ipFamilyPolicy"];
     result = { ...result, clusterIP, clusterIPs, ipFamilyPolicy };
   }
@@ -55,7 +55,7 @@ function withAllocated(spec: Fields, old: Fields): Fields {
 }
 
 /** Without what only the former type has, unless the update changes it. */
-function withoutFormerType(spec: Fields, old: Fields): Fields {
+function withoutFormerType(spec: ObjectFields, old: ObjectFields): ObjectFields {
   const left: Record<string, unknown> = { ...spec };
   const drop = (...names: readonly string[]): void => {
     if (names.every((name) => semanticEqual(spec[name], old[name]))) {
@@ -89,7 +89,7 @@ function withoutFormerType(spec: Fields, old: Fields): Fields {
 
 /** The strategy, with what the server does to a Service before it looks at it. */
 export function serviceStrategy(strategy: Strategy): Strategy {
-  const specOf = (object: KubeObject): Fields => objectOf(object["spec"]);
+  const specOf = (object: KubeObject): ObjectFields => objectOf(object["spec"]);
   return {
     ...strategy,
     prepareForCreate(ctx, object) {

@@ -233,7 +233,7 @@ function statefulSetSpec(fields: FieldValues): void {
   })(fields);
 }
 
-/** Limits of containers: what may be used at most is what is given, and that is what is asked for. */
+/** Limits of containers: the most is what is given, and what is given is what is asked for. */
 function limitRangeItem(fields: FieldValues): void {
   if (fields.get("type") !== "Container") return;
   const of = (name: string): MutableObject => (fields.get(name) ?? {}) as MutableObject;

@@ -11,13 +11,13 @@ import { compareAmounts, notNegative, positive, quantitiesOf } from "./quantitie
 import {
   all,
   alternatives,
-  type Fields,
   fields,
   immutable,
   isAbsent,
   listOf,
   named,
   needed,
+  type ObjectFields,
   objectOf,
   oneOf,
   type Rule,
@@ -97,12 +97,16 @@ const CLAIM_IMMUTABLE =
   "bound claims";
 
 /** What a change of a claim may not do. */
-export function claimUpdate(object: Fields, old: Fields, found: Parameters<Rule>[2]): void {
+export function claimUpdate(
+  object: ObjectFields,
+  old: ObjectFields,
+  found: Parameters<Rule>[2],
+): void {
   const [spec, before] = [objectOf(object["spec"]), objectOf(old["spec"])];
   const isBound = objectOf(object["status"])["phase"] === "Bound";
-  const size = (of: Fields): string =>
+  const size = (of: ObjectFields): string =>
     quantitiesOf(objectOf(of["resources"]), "requests")["storage"] ?? "0";
-  const comparable = (of: Fields): Fields => ({
+  const comparable = (of: ObjectFields): ObjectFields => ({
     ...of,
     ...(textOf(before["volumeName"]) === "" ? { volumeName: "" } : {}),
     ...(isAbsent(before["storageClassName"]) ? { storageClassName: "" } : {}),
@@ -220,7 +224,11 @@ export const VOLUME_SPEC: Rule = all(
 );
 
 /** What a change of a PersistentVolume may not do. */
-export function volumeUpdate(object: Fields, old: Fields, found: Parameters<Rule>[2]): void {
+export function volumeUpdate(
+  object: ObjectFields,
+  old: ObjectFields,
+  found: Parameters<Rule>[2],
+): void {
   const [spec, before] = [objectOf(object["spec"]), objectOf(old["spec"])];
   const names = Object.keys(VOLUME_SOURCES);
   if (names.some((name) => !semanticEqual(sourceOf(spec, name), sourceOf(before, name)))) {
@@ -230,7 +238,7 @@ export function volumeUpdate(object: Fields, old: Fields, found: Parameters<Rule
   immutable(spec["volumeMode"], before["volumeMode"], "volumeMode", found);
 }
 
-function sourceOf(spec: Fields, name: string): unknown {
+function sourceOf(spec: ObjectFields, name: string): unknown {
   if (name !== "csi" || isAbsent(spec[name])) return spec[name];
   const { controllerExpandSecretRef: _, ...csi } = objectOf(spec[name]);
   return csi;

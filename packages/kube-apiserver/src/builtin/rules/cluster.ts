@@ -1,4 +1,4 @@
-/** Budgets, autoscalers, quotas, limits, classes (kubernetes: apis/{policy,autoscaling,core,…}). */
+/** Budgets, autoscalers, quotas, limits, classes (kubernetes: apis/{policy,autoscaling,core}). */
 import {
   type FieldError,
   fieldErrors,
@@ -25,7 +25,6 @@ import {
 import {
   all,
   each,
-  type Fields,
   fields,
   forbidden,
   immutable,
@@ -34,6 +33,7 @@ import {
   needed,
   number,
   numberOf,
+  type ObjectFields,
   objectOf,
   oneOf,
   POSITIVE,
@@ -262,7 +262,7 @@ function isCountedIn(scope: string, resource: string): boolean {
 
 function scopeErrors(
   scopes: readonly string[],
-  spec: Fields,
+  spec: ObjectFields,
   each: (scope: string, text: string) => void,
 ): void {
   const hard = Object.keys(objectOf(spec["hard"])).sort();
@@ -280,7 +280,7 @@ const EXISTS_ONLY =
   "ResourceQuotaScopeNotTerminating, ResourceQuotaScopeBestEffort, " +
   "ResourceQuotaScopeNotBestEffort or ResourceQuotaScopeCrossNamespacePodAffinity";
 
-function scopeSelector(spec: Fields, field: string, found: FieldError[]): void {
+function scopeSelector(spec: ObjectFields, field: string, found: FieldError[]): void {
   const { scopeSelector: selector } = spec;
   if (isAbsent(selector)) return;
   const at = `${field}.scopeSelector.matchExpressions`;
@@ -328,8 +328,8 @@ export const QUOTA: Rule = (value, field, found) => {
   scopeSelector(spec, field, found);
 };
 
-export function quotaUpdate(quota: Fields, old: Fields, found: FieldError[]): void {
-  const scopesOf = (of: Fields): readonly string[] =>
+export function quotaUpdate(quota: ObjectFields, old: ObjectFields, found: FieldError[]): void {
+  const scopesOf = (of: ObjectFields): readonly string[] =>
     [...new Set(listOf<string>(objectOf(of["spec"])["scopes"]))].sort();
   const { scopes } = objectOf(quota["spec"]);
   const [now, had] = [scopesOf(quota), scopesOf(old)];
@@ -339,7 +339,7 @@ export function quotaUpdate(quota: Fields, old: Fields, found: FieldError[]): vo
 
 type Amounts = readonly [name: string, values: Quantities];
 
-function limitErrors(limit: Fields, field: string, found: FieldError[]): void {
+function limitErrors(limit: ObjectFields, field: string, found: FieldError[]): void {
   const type = textOf(limit["type"]);
   const isPod = type === "Pod";
   const isName = isPod || type === "Container" ? isContainerResource : isAnyResource;
@@ -371,7 +371,7 @@ function limitErrors(limit: Fields, field: string, found: FieldError[]): void {
   }
 }
 
-/** A pair of amounts of which the first must not be more: how they are called, and where it is said. */
+/** Pairs of amounts of which the first must not be more, what an error names and shows, texts. */
 const ORDERS = [
   ["min", "max", "min", "min", "min value", "max value"],
   [
@@ -467,7 +467,9 @@ export function priorityClassErrors(object: KubeObject): FieldError[] {
         SYSTEM_PRIORITIES[name] === undefined
           ? `${name} is not a known system priority class`
           : `value of ${name} PriorityClass must be ${SYSTEM_PRIORITIES[name]}`;
-      const text = `priority class names with 'system-' prefix are reserved for system use only. error: ${why}`;
+      const reserved =
+        "priority class names with 'system-' prefix are reserved for system use only";
+      const text = `${reserved}. error: ${why}`;
       found.push(fieldErrors.fieldForbidden("metadata.name", text));
     }
   } else if (value > HIGHEST_PRIORITY) {
@@ -478,7 +480,7 @@ export function priorityClassErrors(object: KubeObject): FieldError[] {
   return found;
 }
 
-export function changedPriorityClassErrors(object: Fields, old: Fields): FieldError[] {
+export function changedPriorityClassErrors(object: ObjectFields, old: ObjectFields): FieldError[] {
   const found: FieldError[] = [];
   if (numberOf(object["value"]) !== numberOf(old["value"])) {
     found.push(fieldErrors.fieldForbidden("value", "may not be changed in an update."));
@@ -533,7 +535,7 @@ const TOPOLOGIES: Rule = each(
 
 const STORAGE_FIXED = ["parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"];
 
-export function changedStorageClassErrors(object: Fields, old: Fields): FieldError[] {
+export function changedStorageClassErrors(object: ObjectFields, old: ObjectFields): FieldError[] {
   const found: FieldError[] = [];
   for (const name of STORAGE_FIXED) immutable(object[name], old[name], name, found);
   return found;

@@ -15,7 +15,6 @@ import {
   alternatives,
   atLeast,
   each,
-  type Fields,
   fields,
   forbidden,
   isAbsent,
@@ -24,6 +23,7 @@ import {
   needed,
   number,
   numberOf,
+  type ObjectFields,
   objectOf,
   oneOf,
   PROTOCOL,
@@ -46,7 +46,7 @@ import {
 /** What a container's rules need to know of its pod. */
 export interface PodContext {
   /** The good volumes, by name. */
-  readonly volumes: ReadonlyMap<string, Fields>;
+  readonly volumes: ReadonlyMap<string, ObjectFields>;
   readonly graceSeconds: number;
   readonly restartPolicy: string;
   readonly hostUsers: boolean;
@@ -118,7 +118,9 @@ export function fieldReference(supported: readonly string[]): Rule {
     else if (path === "") found.push(required(at));
     else if (apiVersion !== "v1") unknown(`unsupported pod version: ${String(apiVersion)}`);
     else {
-      const [, base = "", key = ""] = /^(.*)\['(.*)'\]$/s.exec(path) ?? [];
+      const start = path.endsWith("']") ? path.indexOf("['") : -1;
+      const base = path.slice(0, Math.max(start, 0));
+      const key = path.slice(start + 2, -2);
       const isMap = base === "metadata.annotations" || base === "metadata.labels";
       if (base !== "" && !isMap) unknown(`field label does not support subscript: ${path}`);
       else if (base !== "") {
@@ -211,7 +213,12 @@ const ENV_FROM: Rule = (value, field, found) => {
   }
 };
 
-function mounts(container: Fields, field: string, pod: PodContext, found: FieldError[]): void {
+function mounts(
+  container: ObjectFields,
+  field: string,
+  pod: PodContext,
+  found: FieldError[],
+): void {
   const devices = listOf(container["volumeDevices"]);
   const deviceNames = new Set(devices.map(({ name }) => name));
   const devicePaths = new Set(devices.map(({ devicePath }) => devicePath));
@@ -251,7 +258,7 @@ function mounts(container: Fields, field: string, pod: PodContext, found: FieldE
   }
 }
 
-function recursion(mount: Fields, field: string, found: FieldError[]): void {
+function recursion(mount: ObjectFields, field: string, found: FieldError[]): void {
   const { recursiveReadOnly: how, readOnly, mountPropagation = "None" } = mount;
   oneOf("Disabled", "Enabled", "IfPossible")(how, field, found);
   if (how !== "Enabled" && how !== "IfPossible") return;
@@ -265,7 +272,12 @@ function recursion(mount: Fields, field: string, found: FieldError[]): void {
   }
 }
 
-function devices(container: Fields, field: string, pod: PodContext, found: FieldError[]): void {
+function devices(
+  container: ObjectFields,
+  field: string,
+  pod: PodContext,
+  found: FieldError[],
+): void {
   const mounted = listOf(container["volumeMounts"]);
   const mountNames = new Set(mounted.map(({ name }) => name));
   const mountPaths = new Set(mounted.map(({ mountPath }) => mountPath));
@@ -452,7 +464,12 @@ function resizePolicy(podPolicy: string): Rule {
   };
 }
 
-function common(container: Fields, field: string, pod: PodContext, found: FieldError[]): void {
+function common(
+  container: ObjectFields,
+  field: string,
+  pod: PodContext,
+  found: FieldError[],
+): void {
   fields({
     name: NAME,
     image: needed(),
@@ -480,7 +497,7 @@ const RESTART_RULES: Rule = each(
   }),
 );
 
-function restarts(container: Fields, field: string, found: FieldError[]): void {
+function restarts(container: ObjectFields, field: string, found: FieldError[]): void {
   const { restartPolicy, restartPolicyRules } = container;
   const rules = listOf(restartPolicyRules);
   if (isAbsent(restartPolicy) && rules.length > 0) {
@@ -499,7 +516,7 @@ function restarts(container: Fields, field: string, found: FieldError[]): void {
 const MAX_RESTART_RULES = 20;
 
 function whileRunning(
-  container: Fields,
+  container: ObjectFields,
   field: string,
   pod: PodContext,
   found: FieldError[],
@@ -512,7 +529,7 @@ function whileRunning(
   })(container, field, found);
 }
 
-function hostPorts(containers: readonly Fields[], field: string, found: FieldError[]): void {
+function hostPorts(containers: readonly ObjectFields[], field: string, found: FieldError[]): void {
   const seen = new Set<string>();
   for (const [i, container] of containers.entries()) {
     for (const [j, port] of listOf(container["ports"]).entries()) {
@@ -532,7 +549,7 @@ function repeated(name: unknown, names: Set<unknown>, field: string, found: Fiel
 }
 
 export function containerErrors(
-  containers: readonly Fields[],
+  containers: readonly ObjectFields[],
   field: string,
   pod: PodContext,
   found: FieldError[],
@@ -552,8 +569,8 @@ export function containerErrors(
 const NOT_FOR_INIT = forbidden("may not be set for init containers without restartPolicy=Always");
 
 export function initContainerErrors(
-  containers: readonly Fields[],
-  regular: readonly Fields[],
+  containers: readonly ObjectFields[],
+  regular: readonly ObjectFields[],
   field: string,
   pod: PodContext,
   found: FieldError[],
@@ -577,8 +594,8 @@ export function initContainerErrors(
 const NOT_EPHEMERAL = "cannot be set for an Ephemeral Container";
 
 export function ephemeralContainerErrors(
-  containers: readonly Fields[],
-  others: readonly Fields[],
+  containers: readonly ObjectFields[],
+  others: readonly ObjectFields[],
   field: string,
   pod: PodContext,
   found: FieldError[],

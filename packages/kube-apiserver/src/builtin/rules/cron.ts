@@ -69,7 +69,8 @@ function wordProblem(text: string): string | undefined {
   if (!text.startsWith(EVERY)) return `unrecognized descriptor: ${text}`;
   const duration = text.slice(EVERY.length);
   const isGood =
-    duration === "0" || /^[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+$/.test(duration);
+    duration === "0" ||
+    /^[+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+$/.test(duration);
   if (isGood) return undefined;
   return `failed to parse duration ${text}: time: invalid duration ${quoteText(duration)}`;
 }

@@ -13,13 +13,13 @@ import {
 import { cronProblem } from "./cron.ts";
 import { TEMPLATE } from "./pod-spec.ts";
 import {
-  type Fields,
   fields,
   immutable,
   isAbsent,
   listOf,
   needed,
   numberOf,
+  type ObjectFields,
   objectOf,
   oneOf,
   type Rule,
@@ -62,7 +62,7 @@ export function withGeneratedSelector(job: KubeObject): KubeObject {
 }
 
 /** As Go writes maps. */
-function sorted(map: Fields): Fields {
+function sorted(map: ObjectFields): ObjectFields {
   return Object.fromEntries(Object.entries(map).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
@@ -148,7 +148,7 @@ function unshown(field: string, text: string): FieldError {
   return { type: "FieldValueInvalid", field, message: `Invalid value: ${text}` };
 }
 
-function failurePolicy(spec: Fields): Rule {
+function failurePolicy(spec: ObjectFields): Rule {
   const template = objectOf(objectOf(spec["template"])["spec"]);
   const names = new Set(
     ["containers", "initContainers"].flatMap((list) =>
@@ -214,7 +214,7 @@ function indexCount(text: string, completions: number): number | string {
   return total;
 }
 
-function successPolicy(spec: Fields): Rule {
+function successPolicy(spec: ObjectFields): Rule {
   const completions = numberOf(spec["completions"]);
   return (value, field, found) => {
     if (isAbsent(value)) return;
@@ -275,7 +275,7 @@ const COUNTS = [
   "maxFailedIndexes",
 ];
 
-function indexed(spec: Fields, field: string, found: FieldError[]): void {
+function indexed(spec: ObjectFields, field: string, found: FieldError[]): void {
   const { completionMode, completions, parallelism, maxFailedIndexes: failed } = spec;
   oneOf("NonIndexed", "Indexed")(completionMode, `${field}.completionMode`, found);
   const most = (name: string, value: unknown, what: string): number =>

@@ -16,7 +16,6 @@ import { maskedBytes } from "../../crd/validation/ip.ts";
 import {
   all,
   each,
-  type Fields,
   fields,
   isAbsent,
   LABELS,
@@ -24,6 +23,7 @@ import {
   named,
   needed,
   numberOf,
+  type ObjectFields,
   objectOf,
   oneOf,
   PROTOCOL,
@@ -323,7 +323,7 @@ const SLICE_PORTS: Rule = (value, field, found) => {
 };
 
 export const ENDPOINT_SLICE: Rule = (value, _field, found) => {
-  const slice: Fields = objectOf(value);
+  const slice: ObjectFields = objectOf(value);
   const type = textOf(slice["addressType"]);
   needed(oneOf("FQDN", "IPv4", "IPv6"))(type, "addressType", found);
   SLICE_PORTS(slice["ports"], "ports", found);

@@ -24,7 +24,6 @@ import {
   all,
   between,
   each,
-  type Fields,
   fields,
   forbidden,
   isAbsent,
@@ -32,6 +31,7 @@ import {
   listOf,
   named,
   needed,
+  type ObjectFields,
   objectOf,
   oneOf,
   type Rule,
@@ -123,7 +123,7 @@ const SECURITY = fields({
 
 const MATCHES_PORT = "must match `containerPort` when `hostNetwork` is true";
 
-function hostNetworkPorts(spec: Fields, field: string, found: FieldError[]): void {
+function hostNetworkPorts(spec: ObjectFields, field: string, found: FieldError[]): void {
   if (spec["hostNetwork"] !== true) return;
   for (const [i, container] of listOf(spec["containers"]).entries()) {
     for (const [j, port] of listOf(container["ports"]).entries()) {
@@ -208,7 +208,7 @@ const END = fields({
 
 const DNS_NONE = "when `dnsPolicy` is None";
 
-function dns({ dnsPolicy, dnsConfig }: Fields, field: string, found: FieldError[]): void {
+function dns({ dnsPolicy, dnsConfig }: ObjectFields, field: string, found: FieldError[]): void {
   if (dnsPolicy === "None") {
     if (isAbsent(dnsConfig)) {
       found.push(required(field, `must provide \`dnsConfig\` ${DNS_NONE}`));
@@ -225,7 +225,7 @@ function dns({ dnsPolicy, dnsConfig }: Fields, field: string, found: FieldError[
 
 const NOT_HOST_USERS = forbidden("when `hostUsers` is false");
 
-function hostUsers(spec: Fields, field: string, found: FieldError[]): void {
+function hostUsers(spec: ObjectFields, field: string, found: FieldError[]): void {
   if (spec["hostUsers"] !== false) return;
   NOT_HOST_USERS(spec["hostPID"] || undefined, `${field}.HostPID`, found);
   NOT_HOST_USERS(spec["hostIPC"] || undefined, `${field}.HostIPC`, found);
@@ -236,7 +236,7 @@ function hostUsers(spec: Fields, field: string, found: FieldError[]): void {
   }
 }
 
-function hostname(spec: Fields, field: string, found: FieldError[]): void {
+function hostname(spec: ObjectFields, field: string, found: FieldError[]): void {
   const { hostnameOverride } = spec;
   if (isAbsent(hostnameOverride)) return;
   const at = `${field}.hostnameOverride`;
@@ -279,10 +279,10 @@ const WINDOWS_CONTAINER = [
 ];
 
 /** What only containers on Linux have. */
-function windows(spec: Fields, field: string, found: FieldError[]): void {
+function windows(spec: ObjectFields, field: string, found: FieldError[]): void {
   if (objectOf(spec["os"])["name"] !== "windows") return;
   const rule = forbidden("cannot be set for a windows pod");
-  const check = (of: Fields, names: readonly string[], at: string): void => {
+  const check = (of: ObjectFields, names: readonly string[], at: string): void => {
     for (const name of names)
       rule(of[name] === false ? undefined : of[name], `${at}.${name}`, found);
   };
@@ -398,8 +398,8 @@ const CHANGEABLE =
   "additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set " +
   "to 1 if it was previously negative)";
 
-function tolerationChanges(spec: Fields, old: Fields, found: FieldError[]): void {
-  const key = ({ tolerationSeconds: _, ...rest }: Fields): string =>
+function tolerationChanges(spec: ObjectFields, old: ObjectFields, found: FieldError[]): void {
+  const key = ({ tolerationSeconds: _, ...rest }: ObjectFields): string =>
     JSON.stringify(Object.entries(rest).sort(([a], [b]) => (a < b ? -1 : 1)));
   const present = new Set(listOf(spec["tolerations"]).map(key));
   if (listOf(old["tolerations"]).every((one) => present.has(key(one)))) {
@@ -410,7 +410,7 @@ function tolerationChanges(spec: Fields, old: Fields, found: FieldError[]): void
   }
 }
 
-function gateChanges(spec: Fields, old: Fields, found: FieldError[]): void {
+function gateChanges(spec: ObjectFields, old: ObjectFields, found: FieldError[]): void {
   const before = new Set(listOf(old["schedulingGates"]).map(({ name }) => name));
   for (const [index, { name }] of listOf(spec["schedulingGates"]).entries()) {
     if (before.has(name)) continue;
@@ -419,7 +419,7 @@ function gateChanges(spec: Fields, old: Fields, found: FieldError[]): void {
   }
 }
 
-function deadlineChange(spec: Fields, old: Fields, found: FieldError[]): boolean {
+function deadlineChange(spec: ObjectFields, old: ObjectFields, found: FieldError[]): boolean {
   const field = "spec.activeDeadlineSeconds";
   const [present, before] = [spec["activeDeadlineSeconds"], old["activeDeadlineSeconds"]];
   const errors: FieldError[] = [];
@@ -440,7 +440,7 @@ function deadlineChange(spec: Fields, old: Fields, found: FieldError[]): boolean
 }
 
 /** The spec without what a change may be about. */
-function fixedParts(spec: Fields, old: Fields): Fields {
+function fixedParts(spec: ObjectFields, old: ObjectFields): ObjectFields {
   const withoutImages = (list: unknown): unknown =>
     listOf(list).map(({ image: _, ...rest }) => rest);
   const { activeDeadlineSeconds: _, tolerations: __, schedulingGates: ___, ...rest } = spec;

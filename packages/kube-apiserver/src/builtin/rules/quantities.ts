@@ -7,7 +7,7 @@ import {
   quantityNumber,
   required,
 } from "@quorate/kube-storage";
-import { type Fields, objectOf, type Rule, type TextCheck, textOf } from "./rules.ts";
+import { type ObjectFields, objectOf, type Rule, type TextCheck, textOf } from "./rules.ts";
 
 export type Quantities = Readonly<Record<string, string>>;
 
@@ -139,6 +139,6 @@ export const RESOURCES: Rule = (value, field, found) => {
 };
 
 /** The quantities below a name. */
-export function quantitiesOf(object: Fields, name: string): Quantities {
+export function quantitiesOf(object: ObjectFields, name: string): Quantities {
   return objectOf(object[name]) as Quantities;
 }

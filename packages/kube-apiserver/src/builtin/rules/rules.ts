@@ -22,7 +22,7 @@ import {
 } from "@quorate/kube-storage";
 import { MAX_PROBLEMS } from "../../crd/validation/problem.ts";
 
-export type Fields = Readonly<Record<string, unknown>>;
+export type ObjectFields = Readonly<Record<string, unknown>>;
 
 /** Where the present value is, and what was found so far. */
 export type Rule = (value: unknown, field: string, found: FieldError[]) => void;
@@ -42,12 +42,12 @@ export function isAbsent(value: unknown): value is undefined | null {
 }
 
 /** An object; an empty one for anything else. */
-export function objectOf(value: unknown): Fields {
+export function objectOf(value: unknown): ObjectFields {
   return isObject(value) ? value : {};
 }
 
 /** A list; an empty one for anything else. */
-export function listOf<T = Fields>(value: unknown): readonly T[] {
+export function listOf<T = ObjectFields>(value: unknown): readonly T[] {
   return Array.isArray(value) ? value : [];
 }
 

@@ -12,13 +12,13 @@ import {
 import {
   all,
   each,
-  type Fields,
   fields,
   isAbsent,
   listOf,
   needed,
   number,
   numberOf,
+  type ObjectFields,
   objectOf,
   oneOf,
   POSITIVE,
@@ -140,7 +140,7 @@ export const TOLERATIONS: Rule = each((item, field, found) => {
 });
 
 /** Taints of a node, which Kubernetes names as part of its metadata. */
-export function taintErrors(node: Fields, found: FieldError[]): void {
+export function taintErrors(node: ObjectFields, found: FieldError[]): void {
   const seen = new Set<string>();
   for (const [index, taint] of listOf(objectOf(node["spec"])["taints"]).entries()) {
     const at = `metadata.taints[${index}]`;
@@ -166,7 +166,7 @@ const NODE_POLICY = oneOf("Honor", "Ignore");
 export const SPREAD: Rule = (value, field, found) => {
   const all = listOf(value);
   const last = new Map<string, number>();
-  const pairOf = ({ topologyKey = "", whenUnsatisfiable = "" }: Fields): string =>
+  const pairOf = ({ topologyKey = "", whenUnsatisfiable = "" }: ObjectFields): string =>
     `{${String(topologyKey)}, ${String(whenUnsatisfiable)}}`;
   for (const [index, one] of all.entries()) last.set(pairOf(one), index);
   for (const [index, one] of all.entries()) {

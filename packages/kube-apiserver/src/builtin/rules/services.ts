@@ -12,7 +12,6 @@ import {
 import {
   all,
   each,
-  type Fields,
   fields,
   forbidden,
   isAbsent,
@@ -21,6 +20,7 @@ import {
   named,
   needed,
   numberOf,
+  type ObjectFields,
   objectOf,
   oneOf,
   PROTOCOL,
@@ -31,12 +31,12 @@ import {
 } from "./rules.ts";
 import { endpointIp, isIp, isIpV4Text, isNetwork, PORT, PORT_OR_NAME } from "./texts.ts";
 
-export function isHeadless(spec: Fields): boolean {
+export function isHeadless(spec: ObjectFields): boolean {
   const ips = listOf<string>(spec["clusterIPs"]);
   return ips.length === 1 && ips[0] === "None";
 }
 
-function ports(spec: Fields, found: FieldError[]): void {
+function ports(spec: ObjectFields, found: FieldError[]): void {
   const all = listOf(spec["ports"]);
   const names = new Set<unknown>();
   for (const [index, port] of all.entries()) {
@@ -57,7 +57,7 @@ function ports(spec: Fields, found: FieldError[]): void {
 }
 
 /** Ports that are there twice, and ports of nodes. */
-function portConflicts(spec: Fields, found: FieldError[]): void {
+function portConflicts(spec: ObjectFields, found: FieldError[]): void {
   const all = listOf(spec["ports"]);
   const [nodePorts, pairs] = [new Set<string>(), new Set<string>()];
   for (const [index, { nodePort = 0 }] of all.entries()) {
@@ -84,7 +84,7 @@ function portConflicts(spec: Fields, found: FieldError[]): void {
 
 const FAMILIES = ["IPv4", "IPv6"];
 
-function addresses(spec: Fields, old: Fields | undefined, found: FieldError[]): void {
+function addresses(spec: ObjectFields, old: ObjectFields | undefined, found: FieldError[]): void {
   if (spec["type"] === "ExternalName") return;
   const { clusterIP = "" } = spec;
   const ips = listOf<string>(spec["clusterIPs"]);
@@ -138,7 +138,7 @@ function addresses(spec: Fields, old: Fields | undefined, found: FieldError[]): 
 
 const LOAD_BALANCER_ONLY = "may only be used when `type` is 'LoadBalancer'";
 
-function balancing(spec: Fields, found: FieldError[]): void {
+function balancing(spec: ObjectFields, found: FieldError[]): void {
   const isBalancer = spec["type"] === "LoadBalancer";
   const ranges = listOf<string>(spec["loadBalancerSourceRanges"]);
   const at = "spec.LoadBalancerSourceRanges";
@@ -153,11 +153,11 @@ function balancing(spec: Fields, found: FieldError[]): void {
 }
 
 /** Whether balancers ask a node whether it has pods. */
-export function needsHealthCheck(spec: Fields): boolean {
+export function needsHealthCheck(spec: ObjectFields): boolean {
   return spec["type"] === "LoadBalancer" && spec["externalTrafficPolicy"] === "Local";
 }
 
-function traffic(spec: Fields, found: FieldError[]): void {
+function traffic(spec: ObjectFields, found: FieldError[]): void {
   const { type, externalTrafficPolicy = "", internalTrafficPolicy, healthCheckNodePort } = spec;
   const hasExternal = type === "ClusterIP" && listOf(spec["externalIPs"]).length > 0;
   const isExternal = type === "LoadBalancer" || type === "NodePort" || hasExternal;
@@ -185,7 +185,7 @@ function traffic(spec: Fields, found: FieldError[]): void {
 const TYPES = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
 const MAX_AFFINITY_SECONDS = 86_400;
 
-function affinity(spec: Fields, found: FieldError[]): void {
+function affinity(spec: ObjectFields, found: FieldError[]): void {
   const { sessionAffinity, sessionAffinityConfig } = spec;
   needed(oneOf("ClientIP", "None"))(sessionAffinity, "spec.sessionAffinity", found);
   if (sessionAffinity !== "ClientIP") return;
@@ -197,7 +197,7 @@ function affinity(spec: Fields, found: FieldError[]): void {
   found.push(invalidValue(at, seconds, text));
 }
 
-function externalName(spec: Fields, found: FieldError[]): void {
+function externalName(spec: ObjectFields, found: FieldError[]): void {
   const text = "may not be set for ExternalName services";
   for (const name of ["clusterIPs", "ipFamilies", "ipFamilyPolicy"]) {
     forbidden(text)(spec[name], `spec.${name}`, found);
@@ -207,7 +207,7 @@ function externalName(spec: Fields, found: FieldError[]): void {
   needed(texts((one) => isDns1123Subdomain(one)))(host, "spec.externalName", found);
 }
 
-export function serviceErrors(service: Fields, old: Fields | undefined): FieldError[] {
+export function serviceErrors(service: ObjectFields, old: ObjectFields | undefined): FieldError[] {
   const found: FieldError[] = [];
   const spec = objectOf(service["spec"]);
   const before = old && objectOf(old["spec"]);
@@ -241,7 +241,7 @@ export function serviceErrors(service: Fields, old: Fields | undefined): FieldEr
   return found;
 }
 
-export function changedServiceErrors(service: Fields, old: Fields): FieldError[] {
+export function changedServiceErrors(service: ObjectFields, old: ObjectFields): FieldError[] {
   const found: FieldError[] = [];
   const [spec, before] = [objectOf(service["spec"]), objectOf(old["spec"])];
   const isExternal = spec["type"] === "ExternalName" || before["type"] === "ExternalName";
@@ -263,7 +263,7 @@ export function changedServiceErrors(service: Fields, old: Fields): FieldError[]
   return [...found, ...serviceErrors(service, old)];
 }
 
-function addressChanges(spec: Fields, before: Fields, found: FieldError[]): void {
+function addressChanges(spec: ObjectFields, before: ObjectFields, found: FieldError[]): void {
   const check = (name: string, first: string, shownAs: string): void => {
     const [now, had] = [listOf<string>(spec[name]), listOf<string>(before[name])];
     const at = `spec.${name}[0]`;

@@ -16,7 +16,6 @@ import {
   alternatives,
   between,
   each,
-  type Fields,
   fields,
   isAbsent,
   LABELS,
@@ -24,6 +23,7 @@ import {
   named,
   needed,
   number,
+  type ObjectFields,
   objectOf,
   type Rule,
   struct,
@@ -157,12 +157,12 @@ const OF_TEMPLATES = sourceRule(false);
 
 /** Adds the errors of a pod's volumes. @returns the good ones, by name */
 export function volumeErrors(
-  volumes: readonly Fields[],
+  volumes: readonly ObjectFields[],
   field: string,
   podName: string | undefined,
   found: FieldError[],
-): ReadonlyMap<string, Fields> {
-  const good = new Map<string, Fields>();
+): ReadonlyMap<string, ObjectFields> {
+  const good = new Map<string, ObjectFields>();
   const rule = podName === undefined ? OF_TEMPLATES : OF_PODS;
   const made = new Set(
     volumes

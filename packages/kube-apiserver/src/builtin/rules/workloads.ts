@@ -18,13 +18,13 @@ import {
   all,
   atLeast,
   each,
-  type Fields,
   fields,
   forbidden,
   isAbsent,
   listOf,
   named,
   needed,
+  type ObjectFields,
   objectOf,
   oneOf,
   type Rule,
@@ -108,7 +108,7 @@ function selected({ kind, empty, unread }: WorkloadTexts): Rule {
   };
 }
 
-function withoutEmpty(selector: unknown): Fields {
+function withoutEmpty(selector: unknown): ObjectFields {
   const { matchLabels, matchExpressions } = objectOf(selector);
   const hasLabels = Object.keys(objectOf(matchLabels)).length > 0;
   return {
@@ -144,7 +144,7 @@ const DEPLOYMENT_STRATEGY: Rule = (value, field, found) => {
 };
 
 /** Go's internal type has no names for JSON. */
-function shownStrategy({ type = "", rollingUpdate = null }: Fields): Fields {
+function shownStrategy({ type = "", rollingUpdate = null }: ObjectFields): ObjectFields {
   return { Type: type, RollingUpdate: rollingUpdate };
 }
 
@@ -207,7 +207,7 @@ const STATEFUL_STRATEGY: Rule = (value, field, found) => {
 const RETENTION = oneOf("Retain", "Delete");
 
 /** The set's template: its claims are volumes, hostname and subdomain are the set's own. */
-function withClaimVolumes(spec: Fields): Fields {
+function withClaimVolumes(spec: ObjectFields): ObjectFields {
   const claims = listOf(spec["volumeClaimTemplates"]);
   const names = new Set(claims.map((claim) => textOf(objectOf(claim["metadata"])["name"])));
   const template = objectOf(spec["template"]);
@@ -256,8 +256,12 @@ const STATEFUL_CHANGEABLE = [
   "persistentVolumeClaimRetentionPolicy",
 ];
 
-export function statefulSetUpdate(object: Fields, old: Fields, found: FieldError[]): void {
-  const fixed = (of: Fields): Fields => ({
+export function statefulSetUpdate(
+  object: ObjectFields,
+  old: ObjectFields,
+  found: FieldError[],
+): void {
+  const fixed = (of: ObjectFields): ObjectFields => ({
     ...objectOf(of["spec"]),
     ...Object.fromEntries(STATEFUL_CHANGEABLE.map((name) => [name, undefined])),
   });

@@ -128,7 +128,8 @@ const POD_SPECS = `
 @.volumes = [{"name":"v","projected":{"sources":[{"secret":{"name":""}}]}}]
 @.volumes = [{"name":"v","projected":{"sources":[{"secret":{"name":"a","items":[{"key":"a","path":"p"},{"key":"b","path":"p"}]}}]}}]
 @.volumes = [{"name":"v","projected":{"sources":[{"secret":{"name":"a"},"configMap":{"name":"b"}}]}}]
-@.volumes = [{"name":"v","projected":{"sources":[{"serviceAccountToken":{"path":"t","expirationSeconds":60}}]}}] ; @.serviceAccountName = "s"
+@.volumes = [{"name":"v","projected":{"sources":[{"serviceAccountToken":{"path":"t",\
+"expirationSeconds":60}}]}}] ; @.serviceAccountName = "s"
 @.volumes = [{"name":"v","csi":{"driver":""}}]
 @.volumes = [{"name":"v","csi":{"driver":"a_b"}}]
 @.volumes = [{"name":"v","csi":{"driver":"d.example.com"}}]
@@ -172,16 +173,25 @@ const POD_SPECS = `
 @.topologySpreadConstraints = [{"maxSkew":0,"topologyKey":"","whenUnsatisfiable":"Foo"}]
 @.topologySpreadConstraints = [{"maxSkew":1,"topologyKey":"z","whenUnsatisfiable":"DoNotSchedule","minDomains":0,"nodeTaintsPolicy":"Foo"}]
 @.topologySpreadConstraints = [{"maxSkew":1,"topologyKey":"z","whenUnsatisfiable":"ScheduleAnyway","minDomains":2}]
-@.topologySpreadConstraints = [{"maxSkew":1,"topologyKey":"z","whenUnsatisfiable":"DoNotSchedule"},{"maxSkew":2,"topologyKey":"z","whenUnsatisfiable":"DoNotSchedule"}]
-@.topologySpreadConstraints = [{"maxSkew":1,"topologyKey":"z","whenUnsatisfiable":"DoNotSchedule","labelSelector":{"matchLabels":{"a b":"c"}}}]
+@.topologySpreadConstraints = [{"maxSkew":1,"topologyKey":"z","whenUnsatisfiable":"DoNotSchedule"},{"maxSkew":2,\
+"topologyKey":"z","whenUnsatisfiable":"DoNotSchedule"}]
+@.topologySpreadConstraints = [{"maxSkew":1,"topologyKey":"z","whenUnsatisfiable":"DoNotSchedule",\
+"labelSelector":{"matchLabels":{"a b":"c"}}}]
 @.affinity = {"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[]}}}
-@.affinity = {"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"a b","operator":"Foo"}]}]}}}
-@.affinity = {"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"a","operator":"In"},{"key":"a","operator":"Gt"},{"key":"a","operator":"Exists","values":["x"]},{"key":"a","operator":"In","values":["c d"]}]}]}}}
-@.affinity = {"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[{"matchFields":[{"key":"metadata.name","operator":"In","values":["n"]}]}]}}}
-@.affinity = {"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[{"matchFields":[{"key":"spec.x","operator":"Exists"}]}]}}}
-@.affinity = {"nodeAffinity":{"preferredDuringSchedulingIgnoredDuringExecution":[{"weight":0,"preference":{"matchExpressions":[{"key":"a","operator":"In","values":["b"]}]}}]}}
+@.affinity = {"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions"\
+:[{"key":"a b","operator":"Foo"}]}]}}}
+@.affinity = {"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions"\
+:[{"key":"a","operator":"In"},{"key":"a","operator":"Gt"},{"key":"a","operator":"Exists","values":["x"]},{"key":"a",\
+"operator":"In","values":["c d"]}]}]}}}
+@.affinity = {"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[{"matchFields":[{"\
+key":"metadata.name","operator":"In","values":["n"]}]}]}}}
+@.affinity = {"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[{"matchFields":[{"\
+key":"spec.x","operator":"Exists"}]}]}}}
+@.affinity = {"nodeAffinity":{"preferredDuringSchedulingIgnoredDuringExecution":[{"weight":0,\
+"preference":{"matchExpressions":[{"key":"a","operator":"In","values":["b"]}]}}]}}
 @.affinity = {"podAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{"topologyKey":""}]}}
-@.affinity = {"podAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{"topologyKey":"a b","labelSelector":{"matchLabels":{"a b":"c"}},"namespaces":["A"]}]}}
+@.affinity = {"podAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{"topologyKey":"a b",\
+"labelSelector":{"matchLabels":{"a b":"c"}},"namespaces":["A"]}]}}
 @.affinity = {"podAntiAffinity":{"preferredDuringSchedulingIgnoredDuringExecution":[{"weight":101,"podAffinityTerm":{"topologyKey":"z"}}]}}
 @.securityContext = {"runAsUser":-1,"runAsGroup":-1,"fsGroup":-1,"supplementalGroups":[-1]}
 @.securityContext = {"sysctls":[{"name":"A b","value":"x"},{"name":"","value":""}]}
@@ -401,7 +411,8 @@ spec.updateStrategy = {"type":"RollingUpdate","rollingUpdate":{"partition":-1}}
 spec.persistentVolumeClaimRetentionPolicy = {"whenDeleted":"Foo"}
 spec.ordinals = {"start":-1}
 spec.volumeClaimTemplates = [{"metadata":{"name":"v"},"spec":{}}]
-spec.volumeClaimTemplates = [{"metadata":{"name":"v"},"spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}}}}] ; spec.template.spec.containers.0.volumeMounts = [{"name":"v","mountPath":"/x"}]
+spec.volumeClaimTemplates = [{"metadata":{"name":"v"},"spec":{"accessModes":["ReadWriteOnce"],\
+"resources":{"requests":{"storage":"1Gi"}}}}] ; spec.template.spec.containers.0.volumeMounts = [{"name":"v","mountPath":"/x"}]
 ${REPLICAS}`,
     updates: `
 spec.replicas = 5
@@ -925,7 +936,8 @@ spec.metrics = [{"type":"Pods","pods":{"metric":{"name":""},"target":{"type":"Av
 spec.metrics = [{"type":"Pods","pods":{"metric":{"name":"m"},"target":{"type":"AverageValue","averageValue":"1"}}}]
 spec.metrics = [{"type":"Object","object":{"metric":{"name":"m"},"describedObject":{"kind":"","name":""},"target":{"type":"Value"}}}]
 spec.metrics = [{"type":"External","external":{"metric":{"name":"m/x"},"target":{"type":"Value","value":"1","averageValue":"2"}}}]
-spec.metrics = [{"type":"ContainerResource","containerResource":{"name":"cpu","container":"","target":{"type":"Utilization","averageUtilization":50}}}]
+spec.metrics = [{"type":"ContainerResource","containerResource":{"name":"cpu","container":"",\
+"target":{"type":"Utilization","averageUtilization":50}}}]
 spec.behavior = {"scaleUp":{"policies":[],"selectPolicy":"Foo","stabilizationWindowSeconds":-1}}
 spec.behavior = {"scaleDown":{"policies":[{"type":"Foo","value":0,"periodSeconds":0}],"stabilizationWindowSeconds":5000}}
 spec.behavior = {"scaleDown":{"policies":[{"type":"Pods","value":1,"periodSeconds":2000}]}}

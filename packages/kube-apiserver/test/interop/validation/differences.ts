@@ -7,7 +7,7 @@ export const DIFFERENCES: readonly (readonly [begin: string, why: string])[] = [
   ["ingresses create spec.rules = []", "an empty list is read as none"],
   ['horizontalpodautoscalers create spec.behavior = {"scaleUp":{"policies":[]', "the same"],
   [
-    'services create spec.type = "NodePort" ; spec.ports = [{"port":80,"nodePort":30080,',
+    'services create spec.type = "NodePort" ; spec.ports = [{"port":80,"nodePort":30080,"n',
     "addresses and ports of nodes are not allocated",
   ],
   ['services create spec.clusterIP = "10.9.0.9"', "the same"],
