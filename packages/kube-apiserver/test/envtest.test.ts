@@ -5,9 +5,9 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { envtestAssets } from "../../../test/support/envtest.ts";
 import { freePorts } from "../../../test/support/ports.ts";
 import { until } from "../../../test/support/until.ts";
+import { envtestAssets } from "./envtest-assets.ts";
 
 const home = mkdtempSync(join(tmpdir(), "quorate-envtest-"));
 after(() => rmSync(home, { recursive: true, force: true }));
