@@ -323,7 +323,10 @@ export class Proposals {
     this.#applying = 0n;
   }
 
-  /** Ends the waiters whose time is up, or who are gone before Raft had their request. Call it about every tick. */
+  /**
+   * Ends the waiters whose time is up, or who are gone before Raft had their request. Call it about
+   * every tick.
+   */
   expire(timeouts: Timeouts): void {
     const now = this.#parts.clock.monotonicMs();
     for (let next = this.#successions[0]; next !== undefined && next.dueMs <= now; ) {
