@@ -28,6 +28,8 @@ test("`quorate envtest` makes one file with both names, once", () => {
   assert.deepEqual(readdirSync(home).length, 1);
   const version = spawnSync(join(path, "etcd"), ["--version"], { encoding: "utf8" });
   assert.match(version.stdout, /^etcd Version: /m);
+  const api = spawnSync(join(path, "kube-apiserver"), ["--version"], { encoding: "utf8" });
+  assert.match(api.stdout, /^Kubernetes v1\.\d+\.\d+/);
   const help = spawnSync(join(path, "kube-apiserver"), ["--help"], { encoding: "utf8" });
   assert.match(help.stdout, /--etcd-servers/);
 });
