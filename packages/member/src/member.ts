@@ -487,6 +487,10 @@ class TracedProposer implements Proposer {
     trace.proposed(this.#result.promise);
   }
 
+  get isGone(): boolean {
+    return this.#proposer.isGone === true;
+  }
+
   applied(result: AppliedEntry): void {
     this.#result.resolve(result);
     this.#proposer.applied(result);

@@ -332,7 +332,10 @@ export class Proposals {
     this.#applying = 0n;
   }
 
-  /** Ends the waiters whose time is up. Call it about every tick. */
+  /**
+   * Ends the waiters whose time is up, or who are gone before Raft had their request. Call it about
+   * every tick.
+   */
   expire(timeouts: Timeouts): void {
     const now = this.#parts.clock.monotonicMs();
     for (let next = this.#successions[0]; next !== undefined && next.dueMs <= now; ) {
@@ -341,13 +344,32 @@ export class Proposals {
       next = this.#successions[0];
     }
     for (const [id, waiter] of this.#waiting) {
-      if (waiter.startedMs + this.#options.timeoutMs > now) return;
-      if (id === this.#applying) continue;
-      this.#end(id, waiter, timeouts.error(waiter.startedMs, false));
+      if (waiter.startedMs + this.#options.timeoutMs > now) break;
+      if (id !== this.#applying) this.#end(id, waiter, timeouts.error(waiter.startedMs, false));
     }
-    // No caller waits: payloads that found no leader in all that time must not be proposed out of
-    // the blue later.
-    if (this.#waiting.size === 0) this.#clearQueue();
+    this.#dropUnwanted(timeouts);
+  }
+
+  /**
+   * Takes what nobody waits for any more out of the queue: a request that found no leader must not
+   * be proposed out of the blue later (etcd: raft's node.stepWait ends with its context).
+   */
+  #dropUnwanted(timeouts: Timeouts): void {
+    if (this.#queue.length === 0) return;
+    const [queue, ids] = [this.#queue, this.#queuedIds];
+    this.#clearQueue();
+    for (const [i, payload] of queue.entries()) {
+      const id = ids[i] ?? 0n;
+      const waiter = this.#waiting.get(id);
+      if (waiter === undefined) continue;
+      if (waiter.proposer.isGone === true) {
+        this.#end(id, waiter, timeouts.error(waiter.startedMs, false));
+        continue;
+      }
+      this.#queue.push(payload);
+      this.#queuedIds.push(id);
+      this.#queuedBytes += payload.length;
+    }
   }
 
   /** Ends the waiters whose requests were handed to Raft before `term`. */
