@@ -83,7 +83,7 @@ export interface ServeOptions {
   readonly maxInFlight: number;
   readonly requestTimeoutMs: number;
   readonly minRequestTimeoutMs: number;
-  /** Where services of webhooks and of other API servers are, by "name.namespace" or "name.namespace:port". */
+  /** Where services of webhooks and API servers are: "name.namespace" or "name.namespace:port". */
   readonly webhookServices: ReadonlyMap<string, string>;
   /** How long /readyz fails before the port closes. */
   readonly shutdownDelayMs: number;

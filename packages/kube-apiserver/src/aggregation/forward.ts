@@ -120,8 +120,8 @@ function pipe(from: BackendTunnel, to: BackendTunnel): void {
 }
 
 /**
- * The path as it was authorized, with what must be escaped. Throws ApiError 400 for one that another
- * server may read differently.
+ * The path as it was authorized, with what must be escaped. Throws ApiError 400 for one that
+ * another server may read differently.
  */
 function encodedPath(path: string): string {
   const segments = path.split("/");

@@ -16,6 +16,7 @@ import {
   textColumn,
   withField,
 } from "@quorate/kube-storage";
+import { base64Bytes } from "@quorate/proto";
 
 export interface ApiServiceSpec {
   readonly group: string;
@@ -138,9 +139,8 @@ function localFaults({ caBundle = "", insecureSkipTLSVerify = false }: ApiServic
   const { invalidValue } = fieldErrors;
   const faults: FieldError[] = [];
   if (caBundle !== "") {
-    const size = Math.floor((caBundle.replace(/=+$/, "").length * 3) / 4);
     const why = "local APIServices may not have a caBundle";
-    faults.push(invalidValue("spec.caBundle", `${size} bytes`, why));
+    faults.push(invalidValue("spec.caBundle", `${base64Bytes(caBundle)} bytes`, why));
   }
   if (insecureSkipTLSVerify) {
     const why = "local APIServices may not have insecureSkipTLSVerify";
