@@ -16,7 +16,7 @@ import {
   textColumn,
   withField,
 } from "@quorate/kube-storage";
-import { base64Bytes } from "@quorate/proto";
+import { base64Bytes } from "./configmaps.ts";
 
 export interface ApiServiceSpec {
   readonly group: string;
