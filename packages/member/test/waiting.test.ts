@@ -7,9 +7,13 @@ import type { Raft } from "@quorate/raft";
 import type { AppliedEntry } from "@quorate/store";
 import { Deliveries, proposerOf } from "../src/loop/deliveries.ts";
 import { LOOP_BOUNDS, type LoopBounds } from "../src/loop/limits.ts";
-import { type ProposalOptions, Proposals, RequestIds } from "../src/loop/proposals.ts";
+import {
+  type ProposalOptions,
+  Proposals,
+  RequestIds,
+  type Timeouts,
+} from "../src/loop/proposals.ts";
 import { type ReadIndexer, Reads } from "../src/loop/reads.ts";
-import type { Timeouts } from "../src/loop/timeouts.ts";
 import type { StoreRef } from "../src/reads/store-ref.ts";
 
 const busy = { message: errorOf("TooManyRequests").message };
