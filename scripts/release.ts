@@ -167,7 +167,10 @@ function kubernetesVersion(): string {
   const program = join(root, "bin/quorate.js");
   const args = [program, "apiserver", "--version"];
   const printed = execFileSync(process.execPath, args, { encoding: "utf8" });
-  return defined(/\d+\.\d+\.\d+/.exec(printed)?.[0], "the version of the API server");
+  return defined(
+    /v(\d{1,3}\.\d{1,3}\.\d{1,3})/.exec(printed)?.[1],
+    "the version of the API server",
+  );
 }
 
 /** Man pages from the declarations of the programs. */

@@ -3,7 +3,7 @@
  * their index.
  *
  *     controller-tools/envtest/kube-apiserver, etcd   one script, by the name it is called
- *     controller-tools/envtest/quorate.tar.gz         the release's archive, unpacked when first used
+ *     controller-tools/envtest/quorate.tar.gz         the release's archive, unpacked at first
  *
  * setup-envtest drops directories, links and all modes but reading and executing, and makes the
  * place read-only: so the release stays packed, and is unpacked into the user's cache.

@@ -107,7 +107,9 @@ export class TestShadow {
     const { certs } = cluster;
     if (certs !== undefined)
       this.#flags.push(
-        ...[`--cacert=${certs.ca}`, `--cert=${certs.client}`, `--key=${certs.clientKey}`],
+        `--cacert=${certs.ca}`,
+        `--cert=${certs.client}`,
+        `--key=${certs.clientKey}`,
         ...tlsFlags(certs).filter((flag) => flag.startsWith("--peer")),
       );
     this.metricsUrl = `http://127.0.0.1:${metrics}`;
