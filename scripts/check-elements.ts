@@ -19,7 +19,6 @@ const NOT_HELD = [
   "kube-storage/src/cacher/sorted-tree.ts",
   "member/src/lease/deadlines.ts",
   "member/src/watch/event.ts",
-  "member/src/watch/key-intervals.ts",
   "member/src/watch/recent-events.ts",
   "proto/src/chunk-queue.ts",
   "proto/src/crc32c.ts",
@@ -37,14 +36,12 @@ const NOT_HELD = [
   "rpc/src/http2/",
   "server/src/audit/line-bytes.ts",
   "sim/",
-  "store/src/auth/intervals.ts",
-  "store/src/backend/revision-records.ts",
   "store/src/backend/revision.ts",
   "store/src/level-files/",
   "store/src/mvcc/",
-  "store/src/requests/check.ts",
   "store/src/requests/range.ts",
   "store/src/requests/rows.ts",
+  "store/src/requests/txn-check.ts",
   "wal/src/frame.ts",
 ];
 
