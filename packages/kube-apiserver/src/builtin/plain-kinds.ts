@@ -10,6 +10,7 @@ import {
   type KubeObject,
   NAME_AND_AGE,
   nameIsDnsLabel,
+  nameIsPathSegment,
   plainStrategy,
   type ResourceSpec,
   type Strategy,
