@@ -149,6 +149,9 @@ const LISTED: readonly Listed[] = [
       (text) =>
         asksForWebSocket(head({ upgrade: text })),
   ),
+  listed("proto/src/escape-html", "text of a page", ({ escapeHtml }) => (text) => {
+    escapeHtml(text);
+  }),
   listed(
     "rpc/src/client/client-call",
     "gRPC status",
