@@ -32,7 +32,8 @@ export async function runSeed(
     );
   }
   for (const node of world.nodes) node.process?.end();
-  const { scheduler, safety, network, clients, nemesis, story, nodes } = world;
+  const { scheduler, clients, nemesis, story, nodes } = world;
+  const { safety, network } = world.cluster;
   return {
     seed: options.seed,
     violation,
