@@ -149,9 +149,6 @@ const LISTED: readonly Listed[] = [
       (text) =>
         asksForWebSocket(head({ upgrade: text })),
   ),
-  listed("proto/src/escape-html", "text of a page", ({ escapeHtml }) => (text) => {
-    escapeHtml(text);
-  }),
   listed(
     "rpc/src/client/client-call",
     "gRPC status",

@@ -55,8 +55,8 @@ export interface Found {
 }
 
 /**
- * Runs random clusters with a bug in them, in a thread with its own build of Raft. Resolves with the
- * first seed that shows the bug; undefined if none does.
+ * Runs random clusters with a bug in them, in a thread with its own build of Raft. Resolves with
+ * the first seed that shows the bug; undefined if none does.
  */
 export async function searchClusters(search: Search): Promise<Found | undefined> {
   const worker = new Worker(new URL("./worker.ts", import.meta.url), { workerData: search });
