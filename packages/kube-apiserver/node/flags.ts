@@ -4,6 +4,7 @@ import { boolFlag, durationFlag, intFlag, listFlag, textFlag } from "@quorate/cl
 import { REFUSED_FLAGS, UNUSED_FLAGS } from "./unused-flags.ts";
 
 const storage: Flags = {
+  version: boolFlag("print the version of the API, and end"),
   "data-dir": textFlag(
     "directory for certificates, the admin's kubeconfig, and the embedded member's data",
     "default.apiserver",

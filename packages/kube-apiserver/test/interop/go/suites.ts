@@ -18,7 +18,7 @@ import {
   switchOption,
   valueOption,
 } from "../../../../../scripts/dev/command-line.ts";
-import { envtestAssets } from "../../../../../test/support/envtest.ts";
+import { envtestAssets } from "../../envtest-assets.ts";
 
 interface Suite {
   readonly name: string;
