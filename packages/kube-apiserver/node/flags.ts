@@ -55,6 +55,17 @@ const serving: Flags = {
 
 const identity: Flags = {
   "client-ca-file": textFlag("CA of client certificates; by default the one made in --data-dir"),
+  "proxy-client-cert-file": textFlag(
+    "certificate that other API servers (APIService) are shown; by default one made in --data-dir",
+  ),
+  "proxy-client-key-file": textFlag("key of that certificate"),
+  "requestheader-client-ca-file": textFlag(
+    "CA of that certificate, for the ConfigMap extension-apiserver-authentication",
+  ),
+  "requestheader-allowed-names": listFlag("names in that certificate, for the same ConfigMap"),
+  "enable-aggregator-routing": boolFlag(
+    "requests go on to endpoints of the services of other API servers, not to their addresses",
+  ),
   "token-auth-file": textFlag('CSV file with static tokens: token,user,uid,"group1,group2"'),
   "anonymous-auth": boolFlag("serve requests without credentials as system:anonymous", "true"),
   "authorization-mode": listFlag("authorizers in order: RBAC, AlwaysAllow, AlwaysDeny", "RBAC"),
@@ -87,7 +98,9 @@ const limits: Flags = {
   chaos: textFlag(
     "faults by seed, for tests of controllers: seed=7,stale-lists=0.3,watch-delay=0.5:2s,gone=0.1,cuts=0.1,agent=NAME",
   ),
-  "webhook-service": listFlag("where services of webhooks are: name.namespace=host:port"),
+  "webhook-service": listFlag(
+    "where services of webhooks and of other API servers are: name.namespace=host:port",
+  ),
   "shutdown-delay-duration": durationFlag("how long /readyz fails before the server stops", "0s"),
   "log-level": {
     ...textFlag("lowest level that is logged: debug, info, warn, error", "info"),
@@ -103,9 +116,9 @@ const audit: Flags = {
     "batch or blocking: records are written behind requests; blocking-strict: requests are refused while records cannot be written",
     "blocking",
   ),
-  "audit-log-maxsize": intFlag("MiB at which the file is rotated (0: 100)"),
-  "audit-log-maxbackup": intFlag("rotated files that stay (0: all)"),
-  "audit-log-maxage": intFlag("days for which rotated files stay (0: forever)"),
+  "audit-log-maxsize": intFlag("MiB at which the file is rotated (0: 100)", "0"),
+  "audit-log-maxbackup": intFlag("rotated files that stay (0: all)", "0"),
+  "audit-log-maxage": intFlag("days for which rotated files stay (0: forever)", "0"),
   "audit-log-compress": boolFlag("compress rotated files"),
 };
 
