@@ -12,7 +12,7 @@ export const comparison = {
 /** The option of a program that can print its table for the documentation. */
 export const markdown = switchOption(
   "the table for docs/internals/benchmarks.md (progress goes to standard error)",
-) as const;
+);
 
 /** The programs that are there, or the one of --only. Ends the process with 2 if none is. */
 export function programsOf(
