@@ -37,6 +37,7 @@ import { createFieldManager } from "../apply/field-manager.ts";
 import type { FieldManager } from "../apply/patch-types.ts";
 import { type Fields, isMap } from "../apply/typed-value.ts";
 import type { Auditor } from "../audit/auditor.ts";
+import type { FetchPage } from "../authn/oidc-tokens.ts";
 import type { Sha256Hex } from "../authn/request-authenticator.ts";
 import { Access, type AccessOptions } from "../authz/access.ts";
 import { podEndpoints } from "../builtin/pod-endpoints.ts";
@@ -101,6 +102,8 @@ export interface ControlPlaneDeps {
   readonly logger: Logger;
   readonly newCompressor: () => Compressor;
   readonly sha256Hex?: Sha256Hex;
+  /** Reads pages of the OpenID Connect provider. */
+  readonly fetchPage?: FetchPage | undefined;
   readonly webhooks: WebhookCaller;
   /** Calls other API servers. */
   readonly backends: Backends;
@@ -149,8 +152,8 @@ export class ControlPlane {
         random: random.fork("storage"),
       },
     );
-    const { sha256Hex } = deps;
-    const forAccess = { clock, logger, random: random.fork("access"), sha256Hex };
+    const { sha256Hex, fetchPage } = deps;
+    const forAccess = { clock, logger, random: random.fork("access"), sha256Hex, fetchPage };
     this.access = new Access(options.access, forAccess);
     const expressions = new RequestExpressions();
     this.#policy = new PolicyRuntime(options.policy, {
