@@ -63,7 +63,7 @@ export const MIN_OIDC_REFRESH_MS = 10_000;
 const MAX_WAIT_MS = 3000;
 export const MAX_WAITING_FOR_OIDC_KEYS = 64;
 /** Clocks may differ by as much at a token's beginning (go-oidc). */
-const LEEWAY_SECONDS = 300;
+const LEEWAY_SECONDS = 60;
 
 /** A provider that does not serve what it must. */
 class ProviderError extends CodedError<"Provider"> {
