@@ -3,29 +3,27 @@
  * (apiextensions: registry/customresource/etcd.go ScaleREST).
  */
 
-import type {
-  Getter,
-  KubeObject,
-  RequestContext,
-  ResourceParts,
-  ResourceSpec,
-  RestGetOptions,
-  ScalePaths,
-  StoredObject,
-  UpdatedObject,
-  Updater,
-  ValidateObject,
-  ValidateUpdate,
-  WriteOptions,
-} from "@quorate/kube-storage";
 import {
   badRequest,
+  type Getter,
   internalError,
+  type KubeObject,
   type LabelSelectorObject,
   MadeObject,
+  type RequestContext,
+  type ResourceParts,
+  type ResourceSpec,
+  type RestGetOptions,
+  type ScalePaths,
   SelectorSyntaxError,
-  SubresourceStore,
+  type StoredObject,
   selectorOfObject,
+  subresourceStoreOf,
+  type UpdatedObject,
+  type Updater,
+  type ValidateObject,
+  type ValidateUpdate,
+  type WriteOptions,
   withMetadata,
 } from "@quorate/kube-storage";
 import { defined, quoteText as goQuote } from "@quorate/proto";
@@ -106,14 +104,14 @@ export function scaleOf(object: KubeObject, paths: ScalePaths, missing = 0): Sca
 
 /** Reads and changes Scales. All methods reject with ApiError. */
 export class ScaleStore implements Getter, Updater {
-  readonly #store: SubresourceStore;
+  readonly #store: Getter & Updater;
   readonly #paths: ScalePaths;
   readonly #spec: ResourceSpec;
   readonly #parts: ResourceParts;
   #fieldManager: FieldManager | undefined;
 
   constructor(spec: ResourceSpec, parts: ResourceParts, paths: ScalePaths) {
-    this.#store = new SubresourceStore(spec, parts, spec.strategy);
+    this.#store = subresourceStoreOf(spec, parts, spec.strategy);
     this.#paths = paths;
     this.#spec = spec;
     this.#parts = parts;

@@ -8,8 +8,8 @@ import {
   type RestStorage,
   type ServedResource,
   type SpecStorages,
-  Store,
-  SubresourceStore,
+  storeOf,
+  subresourceStoreOf,
 } from "@quorate/kube-storage";
 import { ScaleStore } from "./scale.ts";
 
@@ -83,9 +83,9 @@ export function servedResourcesOf(
 export function storagesOf(spec: ResourceSpec, parts: ResourceParts): SpecStorages {
   const subresources: Record<string, RestStorage> = {};
   if (spec.statusStrategy !== undefined) {
-    subresources["status"] = new SubresourceStore(spec, parts, spec.statusStrategy);
+    subresources["status"] = subresourceStoreOf(spec, parts, spec.statusStrategy);
   }
   if (spec.scale !== undefined) subresources["scale"] = new ScaleStore(spec, parts, spec.scale);
-  const storages = { main: new Store(spec, parts), subresources };
+  const storages = { main: storeOf(spec, parts), subresources };
   return spec.customize?.(storages, parts) ?? storages;
 }

@@ -7,7 +7,14 @@
  *     await runtime.stop();
  */
 import type { Clock, Logger, Random, Timer } from "@quorate/host";
-import type { Getter, Lister, ServedResources, Watcher } from "@quorate/kube-storage";
+import {
+  Canceller,
+  type Getter,
+  type Lister,
+  type ServedResources,
+  textOf,
+  type Watcher,
+} from "@quorate/kube-storage";
 import { defined } from "@quorate/proto";
 import type { Admission } from "../admission/admission.ts";
 import { admissionChain } from "../admission/chain.ts";
@@ -30,7 +37,7 @@ import type { ApplyPatch } from "../apply/patch-types.ts";
 import type { Authorizer } from "../authz/authorizer.ts";
 import { reconcileDefaultPolicy } from "../authz/bootstrap.ts";
 import type { RequestExpressions } from "../crd/cel/request-expressions.ts";
-import { Informer, type InformerHandler, Stop } from "../informers/informer.ts";
+import { Informer, type InformerHandler, STOPPED } from "../informers/informer.ts";
 import { isAlreadyExists, LocalClient, type ResourceRef } from "../informers/local-client.ts";
 import { systemContext } from "../informers/system-context.ts";
 import { CONTROLLERS, type ControllerName, Controllers } from "./controllers.ts";
@@ -73,7 +80,7 @@ export class PolicyRuntime {
   readonly client: LocalClient;
   readonly #options: PolicyRuntimeOptions;
   readonly #deps: PolicyRuntimeDependencies;
-  readonly #stop = new Stop();
+  readonly #stop = new Canceller();
   readonly #mutating: WebhookList;
   readonly #validating: WebhookList;
   readonly #mutatingPolicies: PolicyList;
@@ -139,7 +146,7 @@ export class PolicyRuntime {
     for (const informer of this.#informers) informer.stop();
     await this.#service?.stop();
     await this.#election.stop();
-    this.#stop.abort();
+    this.#stop.abort(STOPPED);
   }
 
   #chain(): Admission {
@@ -210,12 +217,11 @@ export class PolicyRuntime {
   #informer(group: string, resource: string, handler: InformerHandler): Informer {
     const { served, clock, random, logger } = this.#deps;
     const { storage } = defined(served.find(group, "v1", resource, ""), "the served resource");
-    return new Informer(
-      { storage: storage as Lister & Watcher },
-      (signal) => systemContext("", signal),
-      handler,
-      { clock, random: random.fork(`informer ${resource}`), logger },
-    );
+    return new Informer({ storage: storage as Lister & Watcher }, handler, {
+      clock,
+      random: random.fork(`informer ${resource}`),
+      logger,
+    });
   }
 
   async #ensureNamespaces(): Promise<void> {
@@ -237,7 +243,7 @@ export class PolicyRuntime {
     try {
       await this.#ensureNamespaces();
     } catch (error) {
-      const text = error instanceof Error ? error.message : String(error);
+      const text = textOf(error);
       this.#deps.logger.warn("the default namespaces could not be checked", { error: text });
     }
   }

@@ -5,6 +5,7 @@
  */
 import { escapeGoJson, fromUtf8, toUtf8 } from "@quorate/proto";
 import type { KubeObject } from "../meta/object.ts";
+import { put } from "../schema/maps.ts";
 import type { ObjectCodec } from "../storage/codec.ts";
 
 /** Keys that JavaScript's objects keep in the order of their numbers, before all others. */
@@ -39,15 +40,9 @@ function sorted(value: unknown): unknown {
   if (isSame) return value;
   const result: Record<string, unknown> = {};
   for (const [at, key] of keys.entries()) {
-    // A plain assignment would set the prototype.
-    if (key === "__proto__") Object.defineProperty(result, key, own(ordered[at]));
-    else result[key] = ordered[at];
+    put(result, key, ordered[at]);
   }
   return result;
-}
-
-function own(value: unknown): PropertyDescriptor {
-  return { value, enumerable: true, configurable: true, writable: true };
 }
 
 /** JSON with sorted keys, written key by key; slower, and right for "10" before "9" too. */

@@ -4,11 +4,11 @@
  * result has the form in which Go would write the object again, with defaults filled in.
  */
 import { toBase64, writeFromBase64 } from "@quorate/proto";
+import { isObject } from "../meta/object.ts";
 import { type MutableObject, put, sortedKeys } from "../schema/maps.ts";
 import type { Field, MessageType, ValueType } from "../schema/message-type.ts";
 import { type CustomDecoding, customFromJson } from "./custom-json.ts";
-import { jsonKind, TypedJsonError } from "./go-json-error.ts";
-import { duplicatesIn } from "./json-parser.ts";
+import { duplicatesIn, jsonKind, TypedJsonError } from "./json-parser.ts";
 import { MAX_MESSAGE_DEPTH, MAX_STRICT_ERRORS } from "./limits.ts";
 import { objectOf, zeroOf } from "./values.ts";
 
@@ -210,8 +210,4 @@ export class JsonDecoder implements CustomDecoding {
 
 function orNull(value: unknown): unknown {
   return value === undefined ? null : value;
-}
-
-function isObject(value: unknown): value is MutableObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -3,8 +3,7 @@
  * the type's fields, empty ones omitted or written as zero values.
  */
 
-import { DEFAULTERS } from "../schema/defaults.ts";
-import type { FieldValues } from "../schema/field-values.ts";
+import { DEFAULTERS, type FieldValues } from "../schema/defaults.ts";
 import type { MutableObject } from "../schema/maps.ts";
 import type { CustomName, Field, MessageType, ValueType } from "../schema/message-type.ts";
 

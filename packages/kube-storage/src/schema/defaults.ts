@@ -3,11 +3,21 @@
  * defaults.go). They apply when an object is decoded, from a client or from the store. Plain
  * defaults stand in the tables.
  */
-
 import { fromUtf8, toBase64 } from "@quorate/proto";
-import type { Defaulter, FieldValues } from "./field-values.ts";
 import { type MutableObject, put, sortedMap } from "./maps.ts";
 import { WORKLOAD_DEFAULTERS } from "./workload-defaults.ts";
+
+/** The fields of an object before it is made. */
+export interface FieldValues {
+  readonly names: readonly string[];
+  get(field: string): unknown;
+  set(field: string, value: unknown): void;
+  /** Sets a field that is absent or, unless it is a pointer in Go, "" or 0. */
+  setMissing(field: string, value: unknown): void;
+}
+
+/** Sets the defaults of one type. */
+export type Defaulter = (fields: FieldValues) => void;
 
 const RBAC_GROUP = "rbac.authorization.k8s.io";
 
@@ -122,3 +132,5 @@ export const DEFAULTERS: ReadonlyMap<string, Defaulter> = new Map<string, Defaul
   ],
   ...WORKLOAD_DEFAULTERS,
 ]);
+
+/** How defaults read and set the fields of an object. */
