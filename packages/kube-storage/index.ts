@@ -78,8 +78,10 @@ export {
 } from "./src/meta/object.ts";
 export {
   FOREGROUND_FINALIZER,
+  MAX_FIELD_MANAGER_BYTES,
   ORPHAN_FINALIZER,
   validateAnnotations,
+  validateFieldManager,
   validateLabels,
   validateObjectMeta,
 } from "./src/meta/object-meta-validation.ts";
@@ -107,6 +109,7 @@ export {
   unsupportedMediaType,
 } from "./src/meta/status.ts";
 export { metaTime, microTime, parseTime } from "./src/meta/time.ts";
+export { validateDeleteOptions } from "./src/registry/before-delete.ts";
 export { ConvertedStorage } from "./src/registry/converted-storage.ts";
 export { MAX_NAME_ATTEMPTS, newUid } from "./src/registry/create.ts";
 export type { DeleteResult } from "./src/registry/delete.ts";
@@ -167,6 +170,7 @@ export {
 } from "./src/rest/interfaces.ts";
 export type { DecodedObject, ServedResource, ServedResources } from "./src/rest/served-resource.ts";
 export { builtinSchema, referenceOf, typeSchema } from "./src/schema/builtin-schema.ts";
+export { compareUtf8, setField } from "./src/schema/maps.ts";
 export { messageType } from "./src/schema/message-type.ts";
 export type { ObjectSchema, Schema, ValidationRule } from "./src/schema/schema.ts";
 export {

@@ -27,8 +27,7 @@ import {
   withMetadata,
 } from "@quorate/kube-storage";
 import { defined, quoteText as goQuote } from "@quorate/proto";
-import { createFieldManager } from "../apply/field-manager.ts";
-import type { FieldManager } from "../apply/patch-types.ts";
+import { FieldManager } from "../apply/field-manager.ts";
 
 /** Stands for "was not set" in the Scale of an object without replicas: the smallest int32. */
 const NO_REPLICAS = -(2 ** 31);
@@ -163,7 +162,7 @@ export class ScaleStore implements Getter, Updater {
   /** The replicas belong to the manager that scales, in the object itself. */
   async #managed(old: KubeObject, object: KubeObject, options: WriteOptions): Promise<KubeObject> {
     const { kind, schema } = this.#spec;
-    this.#fieldManager ??= createFieldManager({
+    this.#fieldManager ??= new FieldManager({
       kind,
       schema,
       // Versions of one kind have their replicas in the same place.

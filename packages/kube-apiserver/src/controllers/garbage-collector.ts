@@ -132,7 +132,7 @@ export class GarbageCollector {
     if (latest === "absent") {
       // Of a virtual owner only the first reference may be wrong; each dependent's own look-up
       // decides.
-      this.graph.drop(uid);
+      this.graph.remove(uid);
       return true;
     }
     if (node.isVirtual) return true;

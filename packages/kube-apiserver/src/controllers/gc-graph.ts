@@ -87,12 +87,7 @@ export class OwnerGraph {
   }
 
   /** An object is gone. */
-  remove({ metadata }: Pick<KubeObject, "metadata">): void {
-    this.drop(metadata.uid ?? "");
-  }
-
-  /** As `remove`, by the uid. */
-  drop(uid: string): void {
+  remove(uid: string): void {
     const node = this.#nodes.get(uid);
     if (node === undefined) return;
     this.#nodes.delete(uid);
@@ -103,7 +98,7 @@ export class OwnerGraph {
   }
 
   /** A resource is served no more: its objects are unknown now, not deleted. */
-  forget({ metadata: { uid = "" } }: KubeObject): void {
+  forget(uid: string): void {
     const node = this.#nodes.get(uid);
     if (node === undefined) return;
     this.#unlink(node, node.owners);
@@ -261,7 +256,8 @@ export class GcMonitors {
       if (wanted.get(name)?.storage === monitor.storage) continue;
       this.#monitors.delete(name);
       monitor.informer.stop();
-      for (const object of monitor.informer.objects()) this.#graph.forget(object);
+      for (const object of monitor.informer.objects())
+        this.#graph.forget(object.metadata.uid ?? "");
     }
     for (const [name, resource] of wanted) {
       if (!this.#monitors.has(name)) this.#begin(name, resource);
@@ -274,7 +270,7 @@ export class GcMonitors {
       {
         added: (object: KubeObject) => this.#graph.observe(object),
         updated: (object: KubeObject) => this.#graph.observe(object),
-        deleted: (object: KubeObject) => this.#graph.remove(object),
+        deleted: (object: KubeObject) => this.#graph.remove(object.metadata.uid ?? ""),
       },
       this.#dependencies,
     );

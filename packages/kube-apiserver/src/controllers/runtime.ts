@@ -33,7 +33,6 @@ import type { WebhookCaller } from "../admission/webhook-caller.ts";
 import { WebhookList } from "../admission/webhook-config.ts";
 import { ADMISSION_GROUP, WEBHOOK_RESOURCES } from "../admission/webhook-kinds.ts";
 import { mutatingWebhooks, validatingWebhooks } from "../admission/webhooks.ts";
-import type { ApplyPatch } from "../apply/patch-types.ts";
 import type { Authorizer } from "../authz/authorizer.ts";
 import { reconcileDefaultPolicy } from "../authz/bootstrap.ts";
 import type { RequestExpressions } from "../crd/cel/request-expressions.ts";
@@ -69,7 +68,6 @@ export interface PolicyRuntimeDependencies {
   readonly served: ServedResources;
   readonly authorizer: Authorizer;
   readonly webhooks: WebhookCaller;
-  readonly applyPatch: ApplyPatch;
   /** Of policies and matchConditions, in CEL. */
   readonly expressions: RequestExpressions;
 }
@@ -150,7 +148,7 @@ export class PolicyRuntime {
   }
 
   #chain(): Admission {
-    const { served, authorizer, clock, random, logger, webhooks, applyPatch } = this.#deps;
+    const { served, authorizer, clock, random, logger, webhooks } = this.#deps;
     const namespaces: Namespaces = {
       cached: (name) => this.#namespaces?.cached(name),
       live: async (name) => this.#namespaces?.live(name),
@@ -162,7 +160,6 @@ export class PolicyRuntime {
       logger: logger.child("apiserver/webhooks"),
       served,
       namespaces,
-      applyPatch,
       authorizer,
     };
     const { enforceOwnerReferences } = this.#options;

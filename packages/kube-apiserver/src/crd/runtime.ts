@@ -5,7 +5,6 @@
 import { type Clock, type Logger, type Random, sleep } from "@quorate/host";
 import {
   DEFAULT_TABLE,
-  type GroupVersionKind,
   type Json,
   jsonCodec,
   type KindSource,
@@ -51,7 +50,6 @@ export interface CustomResourcesDeps {
   };
   readonly table: { set(owner: string, resources: readonly ServedResource[]): void };
   readonly webhooks: WebhookCaller;
-  storageVersionHash(kind: GroupVersionKind): string;
   /** Whether a built-in resource has this name. */
   isBuiltIn(group: string, resource: string): boolean;
   readonly collectsGarbage: boolean;
@@ -75,7 +73,6 @@ export class CustomResources {
       {
         source,
         subresourceSource: () => undefined,
-        storageVersionHash: deps.storageVersionHash(CRD_KIND),
         strategicMerge: true,
       },
       { ...registry, storage: storages.storageFor(spec) },
@@ -94,7 +91,6 @@ export class CustomResources {
         metadataSchema: defined(source.schema.schema.properties?.["metadata"], "the metadata"),
         scaleSource: kindSource("autoscaling", "v1", "Scale"),
         webhooks: deps.webhooks,
-        storageVersionHash: deps.storageVersionHash,
         rulesFor: (schema) => rulesFor(schema, clock),
       },
       table: deps.table,

@@ -21,7 +21,6 @@ import { plainKinds } from "../builtin/plain-kinds.ts";
 import { secrets } from "../builtin/secrets.ts";
 import { servedResourcesOf } from "../builtin/served-resources.ts";
 import { serviceAccounts } from "../builtin/serviceaccounts.ts";
-import { storageVersionHash } from "./storage-version-hash.ts";
 
 /** The order of groups in discovery, as in Kubernetes; others follow by their names. */
 const GROUP_ORDER = [
@@ -131,7 +130,6 @@ export function builtinServed(
     {
       source: kindSource(group, version, kind),
       subresourceSource,
-      storageVersionHash: storageVersionHash(spec.kind),
       strategicMerge: true,
     },
     { ...deps, storage },
@@ -149,7 +147,6 @@ export function typedServed(
     {
       source,
       subresourceSource: (other) => builtinKind(other),
-      storageVersionHash: storageVersionHash(spec.kind),
       strategicMerge: false,
     },
     parts,

@@ -4,13 +4,13 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Turns } from "@quorate/host";
 import { ApiError, type KubeObject, keepManagedTimes } from "@quorate/kube-storage";
-import { createFieldManager } from "../../src/apply/field-manager.ts";
+import { FieldManager } from "../../src/apply/field-manager.ts";
 import { managedFieldsProblem } from "../../src/apply/managed-fields.ts";
 import { MAX_MANAGER_BYTES, managerOf } from "../../src/handlers/write-options.ts";
 import { THINGS } from "./support/thing.ts";
 
 const THING = THINGS[0].v1;
-const manager = createFieldManager({ kind: THING.kind, schema: THING });
+const manager = new FieldManager({ kind: THING.kind, schema: THING });
 const NOW = Date.parse("2026-11-22T10:00:00Z");
 const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
 
@@ -179,7 +179,7 @@ test("only a changed time is no change", async () => {
 });
 
 test("a subresource has an entry of its own and resets fields", async () => {
-  const status = createFieldManager({
+  const status = new FieldManager({
     kind: THING.kind,
     schema: THING,
     resetFields: { "f:spec": {} },
@@ -292,7 +292,7 @@ test("other work runs between the steps of a long write", async () => {
     },
   };
   const turning = { turns: new Turns(clock) };
-  const sliced = createFieldManager({ kind: THING.kind, schema: THING, clock: turning });
+  const sliced = new FieldManager({ kind: THING.kind, schema: THING, clock: turning });
   const live = stored(await sliced.apply(undefined, thing({ text: "a" }), "me", "", false, NOW));
   turns = 0;
   const after = await sliced.apply(live, thing({ replicas: 1 }), "me", "", false, NOW);

@@ -5,7 +5,7 @@
  */
 import { toBase64, writeFromBase64 } from "@quorate/proto";
 import { isObject } from "../meta/object.ts";
-import { type MutableObject, put, sortedKeys } from "../schema/maps.ts";
+import { type MutableObject, setField, sortedKeys } from "../schema/maps.ts";
 import type { Field, MessageType, ValueType } from "../schema/message-type.ts";
 import { type CustomDecoding, customFromJson } from "./custom-json.ts";
 import { duplicatesIn, jsonKind, TypedJsonError } from "./json-parser.ts";
@@ -149,7 +149,7 @@ export class JsonDecoder implements CustomDecoding {
       this.path.push(key);
       const decoded = this.value(of, value[key]);
       this.path.pop();
-      put(map, key, orNull(decoded === undefined ? zeroOf(of) : decoded));
+      setField(map, key, orNull(decoded === undefined ? zeroOf(of) : decoded));
     }
     return map;
   }

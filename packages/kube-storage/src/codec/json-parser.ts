@@ -5,7 +5,7 @@
  */
 import type { Clock } from "@quorate/host";
 import { CodedError, fromUtf8, quoteByte } from "@quorate/proto";
-import { type MutableObject, put } from "../schema/maps.ts";
+import { type MutableObject, setField } from "../schema/maps.ts";
 import { MAX_DUPLICATE_FIELDS, MAX_JSON_DEPTH } from "./limits.ts";
 
 /** A text that is not JSON, or nested too deep. The message is Go's. */
@@ -192,7 +192,7 @@ export class JsonParser {
 
   private set({ object, key }: Container, value: unknown): void {
     if (object[key] !== undefined && Object.hasOwn(object, key)) this.duplicate(object, key);
-    put(object, key, value);
+    setField(object, key, value);
   }
 
   private duplicate(object: MutableObject, key: string): void {

@@ -4,7 +4,7 @@
  * defaults stand in the tables.
  */
 import { fromUtf8, toBase64 } from "@quorate/proto";
-import { type MutableObject, put, sortedMap } from "./maps.ts";
+import { type MutableObject, setField, sortedMap } from "./maps.ts";
 import { WORKLOAD_DEFAULTERS } from "./workload-defaults.ts";
 
 /** The fields of an object before it is made. */
@@ -61,7 +61,7 @@ function secret(fields: FieldValues): void {
   const texts = fields.get("stringData") as Record<string, string> | undefined;
   if (texts === undefined) return;
   const data: MutableObject = { ...(fields.get("data") as MutableObject | undefined) };
-  for (const [name, text] of Object.entries(texts)) put(data, name, toBase64(fromUtf8(text)));
+  for (const [name, text] of Object.entries(texts)) setField(data, name, toBase64(fromUtf8(text)));
   fields.set("data", sortedMap(data));
   fields.set("stringData", undefined);
 }

@@ -3,7 +3,7 @@
 export type MutableObject = Record<string, unknown>;
 
 /** Sets a field, also one that is called "__proto__". */
-export function put(target: MutableObject, field: string, value: unknown): void {
+export function setField(target: MutableObject, field: string, value: unknown): void {
   if (field !== "__proto__") target[field] = value;
   else
     Object.defineProperty(target, field, {
@@ -34,12 +34,12 @@ export function sortedMap(map: MutableObject): MutableObject {
   }
   if (isSorted) return map;
   const sorted: MutableObject = {};
-  for (const key of sortedKeys(map)) put(sorted, key, map[key]);
+  for (const key of sortedKeys(map)) setField(sorted, key, map[key]);
   return sorted;
 }
 
 /** The order of the texts' UTF-8 bytes: that of their code points. */
-function compareUtf8(a: string, b: string): number {
+export function compareUtf8(a: string, b: string): number {
   if (!SURROGATE.test(a) && !SURROGATE.test(b)) return a < b ? -1 : a === b ? 0 : 1;
   for (let at = 0; at < a.length && at < b.length; at++) {
     const left = a.charCodeAt(at);

@@ -57,8 +57,6 @@ export interface CustomResourceDeps extends RegistryDeps {
   /** autoscaling/v1 Scale. */
   readonly scaleSource: KindSource;
   readonly webhooks: WebhookCaller;
-  /** Of the kind in which objects are stored, as discovery shows it. */
-  storageVersionHash(kind: GroupVersionKind): string;
   /** Compiles the rules of a schema; undefined where it has none. */
   readonly rulesFor: (schema: Schema) => Promise<RuleEvaluation | undefined>;
 }
@@ -195,7 +193,7 @@ class CustomParts {
       {
         source,
         subresourceSource: (kind) => (kind.kind === "Scale" ? scaleSource : undefined),
-        storageVersionHash: this.#deps.storageVersionHash(this.#storedKind),
+        storedKind: this.#storedKind,
         strategicMerge: false,
       },
       { ...this.#deps, storage: converting },
