@@ -11,6 +11,7 @@ import {
   internalError,
   type KubeObject,
   semanticEqual,
+  textOf,
 } from "@quorate/kube-storage";
 import { defined } from "@quorate/proto";
 import { applyPatch } from "../apply/apply-patch.ts";
@@ -205,7 +206,7 @@ async function matchesConditions(
     // As with a webhook that cannot be called.
     if (webhook.spec.failurePolicy === "Ignore") return false;
     const { resource, name } = attributes;
-    const text = error instanceof Error ? error.message : String(error);
+    const text = textOf(error);
     throw forbidden(resource, name, text);
   }
 }

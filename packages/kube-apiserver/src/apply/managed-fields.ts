@@ -5,7 +5,7 @@
  * identifier of an applier leaves out the version, so that it stays the same manager when it
  * applies in another version.
  */
-import { canonicalJson, compareUtf8, type ManagedFieldsEntry } from "@quorate/kube-storage";
+import { canonicalJson, compareUtf8, type ManagedFieldsEntry, textOf } from "@quorate/kube-storage";
 import { defined, quoteText as goQuote } from "@quorate/proto";
 import { type FieldSet, fieldSetFromJson, fieldSetToJson } from "./field-set.ts";
 
@@ -63,21 +63,8 @@ function decodeSet(entry: ManagedFieldsEntry): FieldSet {
   try {
     return fieldSetFromJson(entry.fieldsV1 ?? {});
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
+    const why = textOf(error);
     throw new Error(`error decoding versioned set: error decoding set: ${why}`);
-  }
-}
-
-/**
- * Whether entries that admission left are usable (managedfields.ValidateManagedFields).
- * @returns what is wrong, or undefined
- */
-export function managedFieldsProblem(entries: readonly ManagedFieldsEntry[]): string | undefined {
-  try {
-    decodeManagedFields(entries);
-    return undefined;
-  } catch (error) {
-    return error instanceof Error ? error.message : String(error);
   }
 }
 

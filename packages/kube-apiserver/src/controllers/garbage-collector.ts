@@ -8,17 +8,17 @@
  *
  * A deletion is decided on what the store holds at that time, never on what informers say.
  */
+
 import { type Clock, keepNewest, type Logger } from "@quorate/host";
-import type { KubeObject, OwnerReference, ServedResources } from "@quorate/kube-storage";
-import { isConflict, type LocalClient } from "../informers/local-client.ts";
 import {
-  FOREGROUND,
-  type Identity,
-  identityOf,
-  type Node,
-  ORPHAN,
-  OwnerGraph,
-} from "./gc-graph.ts";
+  FOREGROUND_FINALIZER,
+  type KubeObject,
+  ORPHAN_FINALIZER,
+  type OwnerReference,
+  type ServedResources,
+} from "@quorate/kube-storage";
+import { isConflict, type LocalClient } from "../informers/local-client.ts";
+import { type Identity, identityOf, type Node, OwnerGraph } from "./gc-graph.ts";
 import { GcObjects, unblocked, withoutFinalizer, withoutOwners } from "./gc-objects.ts";
 import { WorkQueue } from "./work-queue.ts";
 
@@ -147,7 +147,9 @@ export class GarbageCollector {
       owners.some((owner) => owner.uid === uid && owner.blockOwnerDeletion === true),
     );
     if (blocking.length === 0) {
-      await this.#objects.update(identityOf(latest), (it) => withoutFinalizer(it, FOREGROUND));
+      await this.#objects.update(identityOf(latest), (it) =>
+        withoutFinalizer(it, FOREGROUND_FINALIZER),
+      );
       return true;
     }
     for (const dependent of blocking) {
@@ -223,12 +225,12 @@ export class GarbageCollector {
     if (node === undefined || node.isVirtual) return true;
     const latest = await this.#objects.get(node.identity);
     if (typeof latest === "string") return true;
-    if (!(latest.metadata.finalizers ?? []).includes(ORPHAN)) return true;
+    if (!(latest.metadata.finalizers ?? []).includes(ORPHAN_FINALIZER)) return true;
     const owner = new Set([uid]);
     for (const { identity } of [...node.dependents]) {
       await this.#objects.update(identity, (it) => withoutOwners(it, owner));
     }
-    await this.#objects.update(node.identity, (it) => withoutFinalizer(it, ORPHAN));
+    await this.#objects.update(node.identity, (it) => withoutFinalizer(it, ORPHAN_FINALIZER));
     return true;
   }
 }
@@ -250,12 +252,13 @@ async function settled(work: Promise<boolean>): Promise<boolean> {
 
 function isWaiting({ metadata }: KubeObject): boolean {
   return (
-    metadata.deletionTimestamp !== undefined && (metadata.finalizers ?? []).includes(FOREGROUND)
+    metadata.deletionTimestamp !== undefined &&
+    (metadata.finalizers ?? []).includes(FOREGROUND_FINALIZER)
   );
 }
 
 function policyOf({ metadata }: KubeObject): "Orphan" | "Foreground" | "Background" {
   const finalizers = metadata.finalizers ?? [];
-  if (finalizers.includes(ORPHAN)) return "Orphan";
-  return finalizers.includes(FOREGROUND) ? "Foreground" : "Background";
+  if (finalizers.includes(ORPHAN_FINALIZER)) return "Orphan";
+  return finalizers.includes(FOREGROUND_FINALIZER) ? "Foreground" : "Background";
 }

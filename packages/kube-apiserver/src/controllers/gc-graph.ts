@@ -4,8 +4,10 @@
  * are those informers.
  */
 import {
+  FOREGROUND_FINALIZER,
   type KubeObject,
   type Lister,
+  ORPHAN_FINALIZER,
   type OwnerReference,
   resourceName,
   type ServedResource,
@@ -14,9 +16,6 @@ import {
 } from "@quorate/kube-storage";
 import { defined } from "@quorate/proto";
 import { Informer, type InformerDependencies } from "../informers/informer.ts";
-
-export const ORPHAN = "orphan";
-export const FOREGROUND = "foregroundDeletion";
 
 /** Where an object is. */
 export interface Identity {
@@ -183,8 +182,8 @@ export class OwnerGraph {
     if (metadata.deletionTimestamp === undefined) return;
     node.isBeingDeleted = true;
     const finalizers = metadata.finalizers ?? [];
-    if (finalizers.includes(ORPHAN)) this.#listener.attemptOrphan(node);
-    if (!finalizers.includes(FOREGROUND) || node.isDeletingDependents) return;
+    if (finalizers.includes(ORPHAN_FINALIZER)) this.#listener.attemptOrphan(node);
+    if (!finalizers.includes(FOREGROUND_FINALIZER) || node.isDeletingDependents) return;
     node.isDeletingDependents = true;
     for (const dependent of node.dependents) this.#listener.attemptDelete(dependent);
     this.#listener.attemptDelete(node);

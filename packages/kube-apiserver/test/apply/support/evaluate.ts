@@ -1,9 +1,8 @@
 /** Runs cases through this implementation; the results have the form of the reference's. */
 import { ApiError, type KubeObject } from "@quorate/kube-storage";
-import { applyPatch } from "../../../src/apply/apply-patch.ts";
+import { applyPatch, type PatchType } from "../../../src/apply/apply-patch.ts";
 import { FieldManager } from "../../../src/apply/field-manager.ts";
 import { fieldSetFromJson, fieldSetToJson } from "../../../src/apply/field-set.ts";
-import type { PatchType } from "../../../src/apply/patch-types.ts";
 import { type HistoryCase, RESET, type Step } from "./histories.ts";
 import { STRATEGIC, THINGS } from "./thing.ts";
 
