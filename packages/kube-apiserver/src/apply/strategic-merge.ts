@@ -18,9 +18,9 @@ import {
   setField,
 } from "@quorate/kube-storage";
 import { quoteText as goQuote } from "@quorate/proto";
-import { withoutNulls } from "./apply-patch.ts";
 import { goType } from "./go-text.ts";
 import { jsonType } from "./json-patch.ts";
+import { withoutNulls } from "./merge-patch.ts";
 import {
   badPatchType,
   checkItems,

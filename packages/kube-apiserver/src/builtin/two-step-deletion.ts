@@ -1,6 +1,6 @@
 /**
- * Deletions in two steps, as namespaces and CustomResourceDefinitions have them: the first one marks
- * the object, a controller clears what depends on it, and a later one deletes it (kubernetes:
+ * Deletions in two steps, as namespaces and CustomResourceDefinitions have them: the first one
+ * marks the object, a controller clears what depends on it, and a later one deletes it (kubernetes:
  * registry/core/namespace/storage; apiextensions: registry/customresourcedefinition/etcd.go).
  */
 import {

@@ -1,6 +1,6 @@
 /**
  * Selectors as predicates, and the selection of objects by them (apiserver:
- * pkg/storage/selection_predicate.go). Their parsers are in label-selector.ts and field-selector.ts.
+ * pkg/storage/selection_predicate.go). label-selector.ts and field-selector.ts parse them.
  */
 import type { KubeObject } from "./object.ts";
 

@@ -1,11 +1,11 @@
 /**
- * The declaration of a resource, from which its storage, registry store and endpoints are made, what
- * they are made of besides, and the keys of its objects (apiserver: registry/generic/registry/store.go, NamespaceKeyFunc):
+ * The declaration of a resource, from which its storage, registry store and endpoints are made,
+ * what they are made of besides, and the keys of its objects (apiserver:
+ * registry/generic/registry/store.go, NamespaceKeyFunc):
  *
  *     /configmaps/default/app      namespaced
  *     /namespaces/default          not namespaced
  */
-
 import type { Clock, Random } from "@quorate/host";
 import { quoteText as goQuote } from "@quorate/proto";
 import type { GroupVersionKind } from "../meta/kinds.ts";

@@ -4,20 +4,14 @@
  * defaults stand in the tables.
  */
 import { fromUtf8, toBase64 } from "@quorate/proto";
-import { type MutableObject, setField, sortedMap } from "./maps.ts";
+import {
+  type Defaulter,
+  type FieldValues,
+  type MutableObject,
+  setField,
+  sortedMap,
+} from "./maps.ts";
 import { WORKLOAD_DEFAULTERS } from "./workload-defaults.ts";
-
-/** The fields of an object before it is made. */
-export interface FieldValues {
-  readonly names: readonly string[];
-  get(field: string): unknown;
-  set(field: string, value: unknown): void;
-  /** Sets a field that is absent or, unless it is a pointer in Go, "" or 0. */
-  setMissing(field: string, value: unknown): void;
-}
-
-/** Sets the defaults of one type. */
-export type Defaulter = (fields: FieldValues) => void;
 
 const RBAC_GROUP = "rbac.authorization.k8s.io";
 

@@ -1,4 +1,6 @@
-/** Objects that are maps, with the order in which Go writes them. */
+/**
+ * Objects that are maps, with the order in which Go writes them, and objects that are being made.
+ */
 
 export type MutableObject = Record<string, unknown>;
 
@@ -51,3 +53,15 @@ export function compareUtf8(a: string, b: string): number {
   }
   return a.length - b.length;
 }
+
+/** The fields of an object before it is made. */
+export interface FieldValues {
+  readonly names: readonly string[];
+  get(field: string): unknown;
+  set(field: string, value: unknown): void;
+  /** Sets a field that is absent or, unless it is a pointer in Go, "" or 0. */
+  setMissing(field: string, value: unknown): void;
+}
+
+/** Sets the defaults of one type. */
+export type Defaulter = (fields: FieldValues) => void;
