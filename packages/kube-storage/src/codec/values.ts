@@ -3,8 +3,8 @@
  * the type's fields, empty ones omitted or written as zero values.
  */
 
-import { DEFAULTERS, type FieldValues } from "../schema/defaults.ts";
-import type { MutableObject } from "../schema/maps.ts";
+import { DEFAULTERS } from "../schema/defaults.ts";
+import type { FieldValues, MutableObject } from "../schema/maps.ts";
 import type { CustomName, Field, MessageType, ValueType } from "../schema/message-type.ts";
 
 /** The zero values of custom types; undefined is nil, which JSON writes as null. */
