@@ -2,7 +2,7 @@
 
 import { invalidValue, notSupported } from "../meta/field-errors.ts";
 import { type KubeObject, withMetadata } from "../meta/object.ts";
-import { conflict, type FieldError } from "../meta/status.ts";
+import { conflict, type FieldError, invalid } from "../meta/status.ts";
 import { metaTime, parseTime } from "../meta/time.ts";
 import type { RestDeleteOptions } from "../rest/interfaces.ts";
 import type { StoreContext } from "./resource-spec.ts";
@@ -69,14 +69,16 @@ function shortened(object: KubeObject, period: number, nowMs: number): DeletionP
 }
 
 /**
- * Decides how an object is deleted. Throws ApiError 409 where preconditions fail.
- * @param options valid ones (validateDeleteOptions)
+ * Decides how an object is deleted. Throws ApiError 409 where preconditions fail and 422 for
+ * options that are not valid.
  */
 export function planDeletion(
   context: StoreContext,
   object: KubeObject,
   options: RestDeleteOptions,
 ): DeletionPlan {
+  const errors = validateDeleteOptions(options);
+  if (errors.length > 0) throw invalid({ group: "meta.k8s.io", kind: "DeleteOptions" }, "", errors);
   checkPreconditions(context, object, options);
   const { strategy } = context.spec;
   const { metadata } = object;
