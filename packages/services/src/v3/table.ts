@@ -91,7 +91,7 @@ function streamGuard(member: Member, versions: ClientVersions): StreamGuard {
         throw errorOf("NotSupportedForLearner");
       if (member.leader === 0n && context.metadata("hasleader") === "true")
         throw errorOf("NoLeader");
-      if (member.auth.authority.isEnforced) ruleOf(context.path);
+      if (member.store.auth.isEnabled) ruleOf(context.path);
       versions.counted("stream", context).add();
     },
   });
@@ -186,12 +186,11 @@ function ruleOf(path: string): RpcRule {
  * @throws EtcdError UserEmpty, UserNotFound, PermissionDenied, InvalidAuthToken
  */
 function admitByRule(member: Member, context: CallContext): void | Promise<void> {
-  const { authority } = member.auth;
-  if (!authority.isEnforced) return;
+  if (!member.store.auth.isEnabled) return;
   const rule = ruleOf(context.path);
   if (rule === "open" || rule === "keys") return;
   const access = rule === "root" ? ROOT_ACCESS : USER_ACCESS;
-  const admission = authority.admit(callerOf(context), access);
+  const admission = member.auth.authority.admit(callerOf(context), access);
   if (admission instanceof Promise) return admission.then(() => {});
 }
 
@@ -201,7 +200,7 @@ function admitByRule(member: Member, context: CallContext): void | Promise<void>
  */
 function ruled(member: Member, handler: UnaryHandler): UnaryHandler {
   return (request, context) => {
-    if (!member.auth.authority.isEnforced) return handler(request, context);
+    if (!member.store.auth.isEnabled) return handler(request, context);
     if (context.path.startsWith(AUTH_PATHS)) return ruledAuth(member, handler, request, context);
     const admitted = admitByRule(member, context);
     return admitted instanceof Promise
