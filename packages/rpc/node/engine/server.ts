@@ -22,8 +22,8 @@ import type { Http1Counters } from "../../src/http1/counters.ts";
 import { Http1Shared } from "../../src/http1/shared.ts";
 import type { EngineCounters } from "../../src/http2/shared.ts";
 import { Http2Shared } from "../../src/http2/shared.ts";
-import { joinMessage } from "../../src/messages.ts";
 import {
+  joinMessage,
   type RpcObserver,
   type ServiceTable,
   StatusError,

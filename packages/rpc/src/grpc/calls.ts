@@ -1,17 +1,17 @@
 /** Calls by gRPC: what all have in common, unary calls, and streams. */
 import { alloc, GrpcCode, readU32BE, toLatin1, writeFromBase64 } from "@quorate/proto";
-import type { FieldList } from "../hpack/hpack.ts";
 import type { Http2Connection } from "../http2/connection.ts";
 import { FORWARDED_FOR } from "../http2/peer.ts";
+import type { FieldList } from "../http2/sender.ts";
 import type { Http2Stream, StreamConsumer } from "../http2/stream.ts";
-import type { Receiver } from "../later.ts";
-import { MessageAssembler, messageSize, PREFIX_BYTES } from "../messages.ts";
 import { HELD_TOO_MUCH, ServedCall, statusOf } from "../served-call.ts";
 import {
   type CallContext,
   deliver,
   isLate,
   type MessageBytes,
+  messageSize,
+  type Receiver,
   type Status,
   StatusError,
   type StreamCall,
@@ -21,17 +21,20 @@ import {
   type UnaryResponse,
   type UnaryResult,
 } from "../service.ts";
-import { checkCompressed, MAX_COMPRESSED_NOW_BYTES } from "./compression.ts";
+import { MAX_COMPRESSED_NOW_BYTES } from "./compression.ts";
 import {
+  checkCompressed,
   framedPieces,
   GZIP_HEADERS,
+  MessageAssembler,
   OK_HEADERS,
   OK_TRAILERS,
+  PREFIX_BYTES,
   trailers,
   trailersOnly,
   writeMessage,
   writeWholeResponse,
-} from "./responses.ts";
+} from "./protocol.ts";
 import type { GrpcShared } from "./shared.ts";
 
 const PENDING_TOO_MUCH: Status = {

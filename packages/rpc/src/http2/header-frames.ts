@@ -7,7 +7,7 @@ import { MAX_FIELD_BYTES } from "../field-limits.ts";
 import { HpackError } from "../hpack/errors.ts";
 import type { HeaderField } from "../hpack/header-field.ts";
 import { DEFAULT_TABLE_BYTES, HpackDecoder } from "../hpack/hpack.ts";
-import type { ConnectionState } from "./connection-state.ts";
+import type { Http2Connection, RequestAcceptor } from "./connection.ts";
 import { ErrorCode, Flag, MAX_STREAM_ID } from "./constants.ts";
 import { HeaderBlock } from "./header-block.ts";
 import { malformedTrailers, parseRequestHead, type RequestHead } from "./request-head.ts";
@@ -17,24 +17,16 @@ import { Http2Stream } from "./stream.ts";
 const STREAM_BYTES = 512;
 const FIELD_BYTES = 32;
 
-/** Takes requests whose headers are complete. */
-export interface StreamAcceptor {
-  /** @param ended the request has no body */
-  accept(stream: Http2Stream, ended: boolean): void;
-  /** The header list is over its limit; `stream.head` has only the first fields. */
-  refuseTooLarge(stream: Http2Stream): void;
-}
-
 export class HeaderFrames {
-  readonly #state: ConnectionState;
-  readonly #acceptor: StreamAcceptor;
+  readonly #connection: Http2Connection;
+  readonly #acceptor: RequestAcceptor;
   readonly #decoder: HpackDecoder;
   readonly #heads = new HeadCache();
 
-  constructor(state: ConnectionState, acceptor: StreamAcceptor) {
-    this.#state = state;
+  constructor(connection: Http2Connection, acceptor: RequestAcceptor) {
+    this.#connection = connection;
     this.#acceptor = acceptor;
-    this.#decoder = new HpackDecoder(DEFAULT_TABLE_BYTES, state.limits.maxHeaderListBytes);
+    this.#decoder = new HpackDecoder(DEFAULT_TABLE_BYTES, connection.limits.maxHeaderListBytes);
   }
 
   headers(
@@ -44,28 +36,33 @@ export class HeaderFrames {
     flags: number,
     streamId: number,
   ): boolean {
-    const state = this.#state;
+    const connection = this.#connection;
     if ((streamId & 1) === 0)
-      return state.fail(ErrorCode.ProtocolError, "HEADERS on a stream that is not a client's");
+      return connection.fail(ErrorCode.ProtocolError, "HEADERS on a stream that is not a client's");
     let from = start;
     let to = start + length;
     if ((flags & Flag.Padded) !== 0) {
-      if (length === 0) return state.fail(ErrorCode.FrameSizeError, "padded HEADERS are empty");
+      if (length === 0)
+        return connection.fail(ErrorCode.FrameSizeError, "padded HEADERS are empty");
       to -= bytes[from++];
     }
     let dependsOnItself = false;
     if ((flags & Flag.Priority) !== 0) {
       if (from + 5 > start + length)
-        return state.fail(ErrorCode.FrameSizeError, "HEADERS are too short for their priority");
+        return connection.fail(
+          ErrorCode.FrameSizeError,
+          "HEADERS are too short for their priority",
+        );
       dependsOnItself = (readU32BE(bytes, from) & MAX_STREAM_ID) === streamId;
       from += 5;
     }
-    if (to < from) return state.fail(ErrorCode.ProtocolError, "padding is longer than its frame");
+    if (to < from)
+      return connection.fail(ErrorCode.ProtocolError, "padding is longer than its frame");
     const endStream = (flags & Flag.EndStream) !== 0;
     if ((flags & Flag.EndHeaders) !== 0)
       return this.#complete(streamId, bytes, from, to, endStream, dependsOnItself);
-    state.block = new HeaderBlock(streamId, endStream, dependsOnItself, state.nowMs);
-    state.block.append(bytes, from, to);
+    connection.block = new HeaderBlock(streamId, endStream, dependsOnItself, connection.nowMs);
+    connection.block.append(bytes, from, to);
     return true;
   }
 
@@ -76,19 +73,19 @@ export class HeaderFrames {
     flags: number,
     streamId: number,
   ): boolean {
-    const state = this.#state;
-    const block = state.block;
+    const connection = this.#connection;
+    const block = connection.block;
     if (block === undefined || block.streamId !== streamId) {
-      return state.fail(ErrorCode.ProtocolError, "CONTINUATION without an open header block");
+      return connection.fail(ErrorCode.ProtocolError, "CONTINUATION without an open header block");
     }
     block.append(bytes, start, start + length);
-    const { maxContinuationFrames, maxHeaderBlockBytes } = state.limits;
+    const { maxContinuationFrames, maxHeaderBlockBytes } = connection.limits;
     if (block.frames > maxContinuationFrames + 1 || block.sizeBytes > maxHeaderBlockBytes) {
-      state.counters.headerBlockFloods++;
-      return state.end(ErrorCode.EnhanceYourCalm, "a header block is too long");
+      connection.counters.headerBlockFloods++;
+      return connection.end(ErrorCode.EnhanceYourCalm, "a header block is too long");
     }
     if ((flags & Flag.EndHeaders) === 0) return true;
-    state.block = undefined;
+    connection.block = undefined;
     const whole = block.join();
     return this.#complete(streamId, whole, 0, whole.length, block.endStream, block.dependsOnItself);
   }
@@ -102,12 +99,12 @@ export class HeaderFrames {
     endStream: boolean,
     dependsOnItself: boolean,
   ): boolean {
-    const state = this.#state;
-    if (streamId <= state.streams.lastId)
+    const connection = this.#connection;
+    if (streamId <= connection.streams.lastId)
       return this.#trailers(streamId, bytes, start, end, endStream);
-    state.streams.lastId = streamId;
+    connection.streams.lastId = streamId;
     const decoder = this.#decoder;
-    const version = decoder.tableVersion;
+    const version = decoder.table.version;
     let head: RequestHead | string | undefined = this.#heads.find(bytes, start, end, version);
     let truncated = false;
     if (head === undefined) {
@@ -116,20 +113,20 @@ export class HeaderFrames {
       head = parseRequestHead(fields);
       truncated = decoder.truncated || fields.some(isTooLong);
       const isRepeatable =
-        decoder.tableVersion === version && !truncated && typeof head !== "string";
+        decoder.table.version === version && !truncated && typeof head !== "string";
       if (isRepeatable) this.#heads.add(bytes, start, end, version, head as RequestHead);
     }
     if (typeof head === "string" || dependsOnItself)
-      return state.rejectFrame(streamId, ErrorCode.ProtocolError);
+      return connection.rejectFrame(streamId, ErrorCode.ProtocolError);
     if (
-      state.drained ||
-      state.streams.size + state.lingeringCalls >= state.limits.maxConcurrentStreams
+      connection.drained ||
+      connection.streams.size + connection.lingeringCalls >= connection.limits.maxConcurrentStreams
     ) {
-      state.counters.refusedStreams++;
-      return state.refuseStream(streamId);
+      connection.counters.refusedStreams++;
+      return connection.refuseStream(streamId);
     }
     if (endStream && head.contentLength > 0)
-      return state.rejectFrame(streamId, ErrorCode.ProtocolError);
+      return connection.rejectFrame(streamId, ErrorCode.ProtocolError);
     return this.#open(streamId, head, end - start, endStream, truncated);
   }
 
@@ -140,28 +137,28 @@ export class HeaderFrames {
     ended: boolean,
     truncated: boolean,
   ): boolean {
-    const state = this.#state;
+    const connection = this.#connection;
     const headBytes = STREAM_BYTES + blockBytes + head.fields.length * FIELD_BYTES;
-    if (!state.headBudget.take(headBytes)) {
-      state.counters.headBytesRefusals++;
-      return state.refuseStream(streamId);
+    if (!connection.headBudget.take(headBytes)) {
+      connection.counters.headBytesRefusals++;
+      return connection.refuseStream(streamId);
     }
     const stream = new Http2Stream(
       streamId,
       head,
-      state.limits.streamWindowBytes,
-      state.sender.streamWindowBytes,
+      connection.limits.streamWindowBytes,
+      connection.sender.streamWindowBytes,
     );
     stream.remoteEnded = ended;
     stream.headBytes = headBytes;
-    state.streams.add(stream);
-    state.counters.streams++;
-    state.counters.openStreams++;
+    connection.streams.add(stream);
+    connection.counters.streams++;
+    connection.counters.openStreams++;
     if (truncated) {
-      state.counters.headerListsTooLarge++;
-      this.#acceptor.refuseTooLarge(stream);
-    } else this.#acceptor.accept(stream, ended);
-    return !state.ending;
+      connection.counters.headerListsTooLarge++;
+      this.#acceptor.refuseTooLarge(connection, stream);
+    } else this.#acceptor.accept(connection, stream, ended);
+    return !connection.ending;
   }
 
   #trailers(
@@ -171,27 +168,27 @@ export class HeaderFrames {
     end: number,
     endStream: boolean,
   ): boolean {
-    const state = this.#state;
+    const connection = this.#connection;
     const fields = this.#decode(bytes, start, end);
     if (fields === undefined) return false;
-    const stream = state.streams.get(streamId);
+    const stream = connection.streams.get(streamId);
     if (stream === undefined) {
-      if (state.streams.wasCut(streamId)) return state.idle(1);
+      if (connection.streams.wasCut(streamId)) return connection.idle(1);
       // Streams open in rising order, so one that was passed over can never be opened (section
       // 5.1.1).
-      const known = state.streams.wasEnded(streamId);
-      return state.fail(
+      const known = connection.streams.wasEnded(streamId);
+      return connection.fail(
         known ? ErrorCode.StreamClosed : ErrorCode.ProtocolError,
         "HEADERS on a closed stream",
       );
     }
-    if (stream.remoteEnded) return state.streamError(stream, ErrorCode.StreamClosed);
+    if (stream.remoteEnded) return connection.streamError(stream, ErrorCode.StreamClosed);
     if (!endStream || malformedTrailers(fields) !== undefined || stream.bodyLeftBytes > 0) {
-      return state.streamError(stream, ErrorCode.ProtocolError);
+      return connection.streamError(stream, ErrorCode.ProtocolError);
     }
     stream.remoteEnded = true;
     stream.consumer.ended();
-    return !state.ending;
+    return !connection.ending;
   }
 
   #decode(bytes: Uint8Array, start: number, end: number): HeaderField[] | undefined {
@@ -199,8 +196,8 @@ export class HeaderFrames {
       return this.#decoder.decode(bytes, start, end);
     } catch (error) {
       if (!(error instanceof HpackError)) throw error;
-      this.#state.counters.compressionErrors++;
-      this.#state.fail(ErrorCode.CompressionError, error.message);
+      this.#connection.counters.compressionErrors++;
+      this.#connection.fail(ErrorCode.CompressionError, error.message);
       return undefined;
     }
   }
