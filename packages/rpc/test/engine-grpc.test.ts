@@ -414,7 +414,6 @@ describe("a unary call", () => {
       "received /test.Echo/Fail 5",
       "handled /test.Echo/Fail 5 7",
     ]);
-    assert.deepEqual([client.grpc.receivedMessageBytes, client.grpc.sentMessageBytes], [10, 5]);
   });
 });
 

@@ -40,7 +40,7 @@ import { leaseService, leaseStreams } from "./lease.ts";
 import { maintenanceService } from "./maintenance.ts";
 import { messageOf, RangeWriter } from "./range-answer.ts";
 import { rangeStreams } from "./range-stream.ts";
-import { type RequestCheck, requestCheck } from "./request-work.ts";
+import { type RequestCheck, requestCheck, SMALL_REQUEST_BYTES } from "./request-work.ts";
 import { snapshotStreams } from "./snapshot.ts";
 import { StreamGuard } from "./streams.ts";
 import { watchService } from "./watch.ts";
@@ -72,7 +72,7 @@ function unary(
   return (request, context) => {
     admit(member, context);
     versions.counted("unary", context).add();
-    check(request);
+    if (request.length > SMALL_REQUEST_BYTES) check(request);
     return permitted(request, context);
   };
 }
