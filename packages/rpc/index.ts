@@ -18,19 +18,22 @@ export { Dispatcher } from "./src/grpc/dispatcher.ts";
 export { HealthService } from "./src/grpc/health.ts";
 export { ReflectionService } from "./src/grpc/reflection.ts";
 export type { GrpcLimits, GrpcShared } from "./src/grpc/shared.ts";
-export { HpackDecoder, HpackEncoder, Indexing } from "./src/hpack/hpack.ts";
+export {
+  constantFields,
+  type FieldList,
+  HpackDecoder,
+  HpackEncoder,
+  Indexing,
+} from "./src/hpack/hpack.ts";
 export { type HttpContext, HttpDate } from "./src/http/context.ts";
 export { Exchange } from "./src/http/exchange.ts";
 export type { ResponseFields } from "./src/http/fields.ts";
 export { type ByteBudget, SharedBudget } from "./src/http2/byte-budget.ts";
-export {
-  type ConnectionOwner,
-  Http2Connection,
-  type RequestAcceptor,
-} from "./src/http2/connection.ts";
+export { Http2Connection, type RequestAcceptor } from "./src/http2/connection.ts";
+export type { ConnectionOwner } from "./src/http2/connection-state.ts";
 export { DEFAULT_HTTP2_LIMITS, type Http2Limits } from "./src/http2/limits.ts";
 export { clientOf, FORWARDED_FOR, type Peer } from "./src/http2/peer.ts";
-export { constantFields, FieldEncoder, type FieldList } from "./src/http2/sender.ts";
+export { FieldEncoder } from "./src/http2/sender.ts";
 export type { EngineCounters } from "./src/http2/shared.ts";
 export { Http2Shared } from "./src/http2/shared.ts";
 export { type CallShared, ServedCall, statusOf } from "./src/served-call.ts";

@@ -5,6 +5,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { concat, fromHex, fromLatin1 } from "@quorate/proto";
+import { constantFields } from "../src/hpack/hpack.ts";
 import {
   ErrorCode,
   Flag,
@@ -13,7 +14,6 @@ import {
   PREFACE,
   Setting,
 } from "../src/http2/constants.ts";
-import { constantFields } from "../src/http2/sender.ts";
 import {
   CoreClient,
   type CoreOptions,

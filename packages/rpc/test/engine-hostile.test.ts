@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { concat, fromLatin1 } from "@quorate/proto";
 import { Indexing } from "../src/hpack/hpack.ts";
-import { TokenBucket } from "../src/http2/connection.ts";
+import { TokenBucket } from "../src/http2/connection-state.ts";
 import { ErrorCode, Flag, FrameType, PREFACE, Setting } from "../src/http2/constants.ts";
 import type { EngineCounters } from "../src/http2/shared.ts";
 import {

@@ -12,8 +12,10 @@
 import { concat, fromLatin1, GrpcCode, http2, readU32BE } from "@quorate/proto";
 import { HpackError } from "../hpack/errors.ts";
 import {
+  constantFields,
   DEFAULT_TABLE_BYTES,
   type EncodableField,
+  type FieldList,
   HpackDecoder,
   Indexing,
 } from "../hpack/hpack.ts";
@@ -36,7 +38,6 @@ import {
   writeSettingsAck,
   writeWindowUpdate,
 } from "../http2/output.ts";
-import { constantFields, type FieldList } from "../http2/sender.ts";
 import type { Status } from "../service.ts";
 import { ClientCall, type ClientCallEvents, encodeTimeout } from "./client-call.ts";
 import type { ClientLimits } from "./client-limits.ts";

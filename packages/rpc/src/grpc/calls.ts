@@ -1,8 +1,8 @@
 /** Calls by gRPC: what all have in common, unary calls, and streams. */
 import { alloc, GrpcCode, readU32BE, toLatin1, writeFromBase64 } from "@quorate/proto";
+import type { FieldList } from "../hpack/hpack.ts";
 import type { Http2Connection } from "../http2/connection.ts";
 import { FORWARDED_FOR } from "../http2/peer.ts";
-import type { FieldList } from "../http2/sender.ts";
 import type { Http2Stream, StreamConsumer } from "../http2/stream.ts";
 import { HELD_TOO_MUCH, ServedCall, statusOf } from "../served-call.ts";
 import {

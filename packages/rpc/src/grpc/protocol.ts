@@ -7,10 +7,10 @@
  * method), and responses: their fields, and whole unary ones that are written at once.
  */
 import { alloc, ChunkQueue, GrpcCode, readU32BE, writeU32BE } from "@quorate/proto";
-import { Indexing } from "../hpack/hpack.ts";
+import { constantFields, type FieldList, Indexing } from "../hpack/hpack.ts";
 import { Flag, FRAME_HEADER_BYTES, FrameType } from "../http2/constants.ts";
 import { type Output, putFrameHeader } from "../http2/output.ts";
-import { constantFields, type FieldList, type Sender } from "../http2/sender.ts";
+import type { Sender } from "../http2/sender.ts";
 import type { Http2Stream, SendPiece } from "../http2/stream.ts";
 import {
   isPieceSource,

@@ -273,6 +273,17 @@ export class HpackEncoder {
   }
 }
 
+/** Fields of one block. */
+export interface FieldList {
+  readonly fields: readonly EncodableField[];
+  /** Whether the same object is sent repeatedly, so that its block is worth caching. */
+  readonly constant: boolean;
+}
+
+export function constantFields(...fields: EncodableField[]): FieldList {
+  return { fields, constant: true };
+}
+
 /**
  * The dynamic table (RFC 7541 sections 2.3.2 and 4): a queue of fields, newest first, bounded by
  * their size.

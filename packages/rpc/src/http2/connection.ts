@@ -6,15 +6,18 @@
  *   sweep (every second or so) -> timeouts                           |
  *   takeOutput <- Output <- Sender <---------------------------------+
  *
- * DATA is taken here, with the flow control of the receiving side (section 6.9); the handlers of
- * other frames are header-frames.ts and control-frames.ts. They work on the connection's streams,
- * budgets and sender, and end a stream or the whole connection by its methods. Those that return a
- * boolean return false once the connection is ending, so that a handler can return their result.
+ * The frames that carry requests are taken here: HEADERS, and DATA with the flow control of the
+ * receiving side (section 6.9). The handlers of other frames are in control-frames.ts; both work on
+ * the base, connection-state.ts.
  * A rule that the client breaks ends its stream (RST_STREAM) or the connection (GOAWAY; then
  * `ending` is true, and the owner closes the socket when the output has been sent).
  */
-import { http2 } from "@quorate/proto";
-import type { ByteBudget } from "./byte-budget.ts";
+import { http2, readU32BE } from "@quorate/proto";
+import { MAX_FIELD_BYTES } from "../field-limits.ts";
+import { HpackError } from "../hpack/errors.ts";
+import type { HeaderField } from "../hpack/header-field.ts";
+import { DEFAULT_TABLE_BYTES, HpackDecoder } from "../hpack/hpack.ts";
+import { type ConnectionOwner, ConnectionState } from "./connection-state.ts";
 import {
   DEFAULT_MAX_FRAME_BYTES,
   DEFAULT_WINDOW_BYTES,
@@ -34,21 +37,20 @@ import {
   onSettings,
   onWindowUpdate,
 } from "./control-frames.ts";
-import type { HeaderBlock } from "./header-block.ts";
-import { HeaderFrames } from "./header-frames.ts";
-import type { Http2Limits } from "./limits.ts";
+import { HeaderBlock } from "./header-block.ts";
 import {
-  Output,
   writeGoAway,
   writePing,
   writeRstStream,
   writeSettings,
   writeWindowUpdate,
 } from "./output.ts";
-import { clientOf, type Peer } from "./peer.ts";
-import { Sender, type SenderOwner } from "./sender.ts";
-import type { EngineCounters, Http2Shared } from "./shared.ts";
-import { type Http2Stream, StreamTable } from "./stream.ts";
+import type { Peer } from "./peer.ts";
+import { malformedTrailers, parseRequestHead, type RequestHead } from "./request-head.ts";
+import type { Http2Shared } from "./shared.ts";
+import { Http2Stream } from "./stream.ts";
+
+export type { ConnectionOwner } from "./connection-state.ts";
 
 /** Takes requests. */
 export interface RequestAcceptor {
@@ -67,55 +69,11 @@ export interface RequestAcceptor {
 /** The payload of a keep-alive PING. */
 const ALIVE_PING = new Uint8Array(8);
 
-/** The owner of the socket, as its connection sees it. */
-export interface ConnectionOwner {
-  /**
-   * There is output where there was none, or the connection began to end. Called again only after
-   * takeOutput.
-   */
-  wake(): void;
-  /** The client's preface and first SETTINGS are complete. Called once. */
-  settled(): void;
-}
+/** Estimates of memory: an open stream besides its header block, and a field besides its bytes. */
+const STREAM_BYTES = 512;
+const FIELD_BYTES = 32;
 
-export class Http2Connection implements http2.FrameHandler, SenderOwner {
-  readonly peer: Peer;
-  readonly limits: Http2Limits;
-  /** The server's, for all connections. */
-  readonly counters: EngineCounters;
-  readonly out: Output;
-  readonly sender: Sender;
-  readonly streams = new StreamTable();
-  readonly keepAlive: KeepAlive;
-  readonly owner: ConnectionOwner;
-  /** Bytes of requests that are being received or processed. */
-  readonly held: ByteBudget;
-  /** Bytes that open streams take by themselves, mostly their headers. */
-  readonly headBudget: ByteBudget;
-  /** Bytes of responses that wait to be sent. */
-  readonly #pendingBudget: ByteBudget;
-  readonly #abuse: AbuseBudgets;
-  /** The header block that CONTINUATION frames are to complete. */
-  block: HeaderBlock | undefined;
-  /**
-   * Calls that are still running although their stream was reset. They count as streams, or a reset
-   * would evade that bound.
-   */
-  lingeringCalls = 0;
-  /**
-   * True once nothing more is read or begun: the owner sends the remaining output and closes the
-   * socket.
-   */
-  ending = false;
-  /** Monotonic milliseconds, as of the last `receive` or `sweep`. */
-  nowMs: number;
-  /** When the first GOAWAY was sent; undefined while the connection takes requests. */
-  drainingMs: number | undefined;
-  /** The client has received the first GOAWAY: no more requests are taken. */
-  drained = false;
-  #idleSinceMs: number;
-  #awake = false;
-  #lost = false;
+export class Http2Connection extends ConnectionState implements http2.FrameHandler {
   readonly #headers: HeaderFrames;
   readonly #splitter = new http2.FrameSplitter(this);
   readonly #openedMs: number;
@@ -143,31 +101,15 @@ export class Http2Connection implements http2.FrameHandler, SenderOwner {
     peer: Peer,
     nowMs: number,
   ) {
-    const { limits } = shared;
-    this.limits = limits;
-    this.counters = shared.counters;
-    this.owner = owner;
-    this.peer = peer;
-    this.nowMs = nowMs;
+    super(shared, owner, peer, nowMs);
+    const { limits } = this;
     this.#openedMs = nowMs;
-    this.#idleSinceMs = nowMs;
-    this.out = new Output(shared.buffers);
-    const identity = clientOf(peer);
-    const cut = () => this.#cutAsLargestHolder();
-    this.held = shared.held.join(limits.maxHeldBytes, identity, cut);
-    this.headBudget = shared.heads.join(limits.maxHeadBytes, identity, cut);
-    this.#pendingBudget = shared.pending.join(limits.maxPendingBytes, identity, cut);
-    this.sender = new Sender(this.out, limits.outputTargetBytes, this.#pendingBudget, this);
-    this.keepAlive = new KeepAlive(limits, nowMs);
-    this.#abuse = new AbuseBudgets(limits, nowMs);
-    this.#headers = new HeaderFrames(this, acceptor);
-    this.counters.connections++;
-    this.counters.openConnections++;
     writeSettings(this.out, [
       [Setting.MaxConcurrentStreams, limits.maxConcurrentStreams],
       [Setting.InitialWindowSize, limits.streamWindowBytes],
       [Setting.MaxHeaderListSize, limits.maxHeaderListBytes],
     ]);
+    this.#headers = new HeaderFrames(this, acceptor);
     this.#windowBytes = Math.max(limits.connectionWindowBytes, DEFAULT_WINDOW_BYTES);
     const more = this.#windowBytes - DEFAULT_WINDOW_BYTES;
     if (more > 0) writeWindowUpdate(this.out, 0, more);
@@ -403,293 +345,258 @@ export class Http2Connection implements http2.FrameHandler, SenderOwner {
     if (this.block !== undefined) return this.block.begunMs;
     return this.#splitter.midFrame ? this.#partSinceMs : Number.POSITIVE_INFINITY;
   }
-
-  /** Since when no call has been open or running; undefined while one is. */
-  get idleSinceMs(): number | undefined {
-    return this.streams.size + this.lingeringCalls === 0 ? this.#idleSinceMs : undefined;
-  }
-
-  setNow(nowMs: number): void {
-    this.nowMs = nowMs;
-    this.sender.nowMs = nowMs;
-  }
-
-  /**
-   * Notifies the owner of new output, once. To be called after using `sender` or `reset` outside of
-   * `receive`.
-   */
-  touched(): void {
-    if (this.#awake || (this.out.sizeBytes === 0 && !this.ending)) return;
-    this.#awake = true;
-    this.owner.wake();
-  }
-
-  /** The bytes to send, in order; the owner's `wake` is called when there are more. */
-  takeOutput(): Uint8Array[] {
-    this.#awake = false;
-    return this.out.take();
-  }
-
-  /** Called by the sender: the server's side of the stream has ended on the wire. */
-  localEnded(stream: Http2Stream): void {
-    if (stream.closed) return;
-    this.#abuse.responded();
-    if (!stream.remoteEnded) {
-      // The response is complete, so the rest of the request is of no use (section 8.1).
-      writeRstStream(this.out, stream.id, ErrorCode.NoError);
-      this.streams.addCut(stream.id);
-    } else this.streams.addEnded(stream.id);
-    this.remove(stream);
-  }
-
-  /** A frame with content was written, or the client consumed part of a request. */
-  progressed(): void {
-    this.keepAlive.sent = true;
-    this.#abuse.progressed();
-  }
-
-  /** Resets a stream unless it has ended. Does not call its consumer. */
-  reset(stream: Http2Stream, code: number): void {
-    if (stream.closed) return;
-    writeRstStream(this.out, stream.id, code);
-    this.remove(stream);
-    this.streams.addCut(stream.id);
-  }
-
-  /** Refuses a stream before it opens, as an idle frame: the client may retry it (section 8.7). */
-  refuseStream(streamId: number): boolean {
-    writeRstStream(this.out, streamId, ErrorCode.RefusedStream);
-    this.streams.addCut(streamId);
-    return this.idle(1);
-  }
-
-  /** Resets a stream that may not be open: a header block or PRIORITY on it breaks a rule. */
-  rejectFrame(streamId: number, code: number): boolean {
-    const stream = this.streams.get(streamId);
-    if (stream !== undefined) return this.streamError(stream, code);
-    this.counters.streamErrors++;
-    writeRstStream(this.out, streamId, code);
-    this.streams.addCut(streamId);
-    return this.chargeReset();
-  }
-
-  /** The client broke a rule on an open stream: resets it and aborts its call. */
-  streamError(stream: Http2Stream, code: number): boolean {
-    this.counters.streamErrors++;
-    this.reset(stream, code);
-    stream.consumer.aborted();
-    return this.chargeReset();
-  }
-
-  /** A stream was reset, by the client or because of it. */
-  chargeReset(): boolean {
-    if (this.ending || this.#abuse.chargeReset(this.nowMs)) return !this.ending;
-    this.counters.resetFloods++;
-    return this.end(ErrorCode.EnhanceYourCalm, "too many resets");
-  }
-
-  /** Charges frames that moved nothing. */
-  idle(count: number): boolean {
-    if (this.ending || this.#abuse.chargeIdle(count, this.nowMs)) return !this.ending;
-    this.counters.frameFloods++;
-    return this.end(ErrorCode.EnhanceYourCalm, "too many idle frames");
-  }
-
-  /** Ends the connection because the client broke a rule. */
-  fail(code: number, reason: string): false {
-    if (this.ending) return false;
-    this.counters.connectionErrors++;
-    return this.end(code, reason);
-  }
-
-  /** Ends the connection. @param reason is sent in GOAWAY */
-  end(code: number, reason: string): false {
-    if (this.ending) return false;
-    writeGoAway(this.out, this.streams.lastId, code, reason);
-    this.ending = true;
-    this.#abortAll();
-    this.touched();
-    return false;
-  }
-
-  /**
-   * The client has received the first GOAWAY: sends the second, with the last stream that is served
-   * (section 6.8).
-   */
-  finishDrain(): void {
-    if (this.drained) return;
-    this.drained = true;
-    writeGoAway(this.out, this.streams.lastId, ErrorCode.NoError, "");
-    if (this.streams.size === 0) this.ending = true;
-  }
-
-  /** The socket is gone. */
-  lost(): void {
-    if (this.#lost) return;
-    this.#lost = true;
-    this.held.leave();
-    this.headBudget.leave();
-    this.#pendingBudget.leave();
-    this.ending = true;
-    this.counters.openConnections--;
-    this.#abortAll();
-  }
-
-  /** Takes a stream out of the table and releases what it holds. */
-  remove(stream: Http2Stream): void {
-    stream.closed = true;
-    this.streams.delete(stream.id);
-    this.counters.openStreams--;
-    this.headBudget.give(stream.headBytes);
-    this.sender.drop(stream);
-    this.#idleSinceMs = this.nowMs;
-    if (this.drained && this.streams.size === 0) this.ending = true;
-  }
-
-  #abortAll(): void {
-    const streams = [...this.streams.values()];
-    this.block = undefined;
-    for (const stream of streams) this.remove(stream);
-    for (const stream of streams) stream.consumer.aborted();
-  }
-
-  /** Ends the connection: it holds more than any other while all together hold too much. */
-  #cutAsLargestHolder(): void {
-    this.counters.largestHolderCuts++;
-    const reason = "the server is out of buffer memory, and this connection holds the most";
-    this.end(ErrorCode.EnhanceYourCalm, reason);
-  }
 }
-
-/** Idle frames that one frame with content makes good. */
-const REFILL_PER_PROGRESS = 2;
 
 /**
- * Budgets for what costs a client less than it costs the server: frames that move nothing (empty
- * DATA, SETTINGS, PING, PRIORITY and so on; CVE-2019-9512, -9515 and -9518) and streams that end in
- * a reset (CVE-2023-44487). Each is a token bucket. Work that gets done refills them, so a client
- * that receives responses does not run out.
+ * HEADERS and CONTINUATION (sections 6.2 and 6.10): collects a header block, decodes it, and opens a
+ * stream or ends one with trailers.
  */
-class AbuseBudgets {
-  readonly #idleFrames: TokenBucket;
-  readonly #resets: TokenBucket;
+class HeaderFrames {
+  readonly #connection: Http2Connection;
+  readonly #acceptor: RequestAcceptor;
+  readonly #decoder: HpackDecoder;
+  readonly #heads = new HeadCache();
 
-  constructor(limits: Http2Limits, nowMs: number) {
-    const { maxIdleFramesBurst, maxIdleFramesPerSecond, maxResetsBurst, maxResetsPerSecond } =
-      limits;
-    this.#idleFrames = new TokenBucket(maxIdleFramesBurst, maxIdleFramesPerSecond, nowMs);
-    this.#resets = new TokenBucket(maxResetsBurst, maxResetsPerSecond, nowMs);
+  constructor(connection: Http2Connection, acceptor: RequestAcceptor) {
+    this.#connection = connection;
+    this.#acceptor = acceptor;
+    this.#decoder = new HpackDecoder(DEFAULT_TABLE_BYTES, connection.limits.maxHeaderListBytes);
   }
 
-  /** Charges `count` idle frames; false when the budget is used up. */
-  chargeIdle(count: number, nowMs: number): boolean {
-    return this.#idleFrames.take(count, nowMs);
-  }
-
-  /** Charges a reset stream; false when the budget is used up. */
-  chargeReset(nowMs: number): boolean {
-    return this.#resets.take(1, nowMs);
-  }
-
-  /** A frame with content was sent. */
-  progressed(): void {
-    this.#idleFrames.give(REFILL_PER_PROGRESS);
-  }
-
-  /** A response was sent to its end. */
-  responded(): void {
-    this.#resets.give(1);
-  }
-}
-
-/** A token bucket: a burst, and then a rate per second. It is refilled only when it runs out. */
-export class TokenBucket {
-  readonly #burst: number;
-  readonly #perMs: number;
-  #tokens: number;
-  #filledMs: number;
-
-  constructor(burst: number, perSecond: number, nowMs: number) {
-    this.#burst = burst;
-    this.#perMs = perSecond / 1000;
-    this.#tokens = burst;
-    this.#filledMs = nowMs;
-  }
-
-  /** Takes `count` tokens; false if there are fewer. */
-  take(count: number, nowMs: number): boolean {
-    if (this.#tokens < count) {
-      this.#tokens = Math.min(this.#burst, this.#tokens + (nowMs - this.#filledMs) * this.#perMs);
-      this.#filledMs = nowMs;
-      if (this.#tokens < count) return false;
+  headers(
+    bytes: Uint8Array,
+    start: number,
+    length: number,
+    flags: number,
+    streamId: number,
+  ): boolean {
+    const connection = this.#connection;
+    if ((streamId & 1) === 0)
+      return connection.fail(ErrorCode.ProtocolError, "HEADERS on a stream that is not a client's");
+    let from = start;
+    let to = start + length;
+    if ((flags & Flag.Padded) !== 0) {
+      if (length === 0)
+        return connection.fail(ErrorCode.FrameSizeError, "padded HEADERS are empty");
+      to -= bytes[from++];
     }
-    this.#tokens -= count;
+    let dependsOnItself = false;
+    if ((flags & Flag.Priority) !== 0) {
+      if (from + 5 > start + length)
+        return connection.fail(
+          ErrorCode.FrameSizeError,
+          "HEADERS are too short for their priority",
+        );
+      dependsOnItself = (readU32BE(bytes, from) & MAX_STREAM_ID) === streamId;
+      from += 5;
+    }
+    if (to < from)
+      return connection.fail(ErrorCode.ProtocolError, "padding is longer than its frame");
+    const endStream = (flags & Flag.EndStream) !== 0;
+    if ((flags & Flag.EndHeaders) !== 0)
+      return this.#complete(streamId, bytes, from, to, endStream, dependsOnItself);
+    connection.block = new HeaderBlock(streamId, endStream, dependsOnItself, connection.nowMs);
+    connection.block.append(bytes, from, to);
     return true;
   }
 
-  /** Returns tokens, up to the burst. */
-  give(count: number): void {
-    this.#tokens = Math.min(this.#burst, this.#tokens + count);
+  continuation(
+    bytes: Uint8Array,
+    start: number,
+    length: number,
+    flags: number,
+    streamId: number,
+  ): boolean {
+    const connection = this.#connection;
+    const block = connection.block;
+    if (block === undefined || block.streamId !== streamId) {
+      return connection.fail(ErrorCode.ProtocolError, "CONTINUATION without an open header block");
+    }
+    block.append(bytes, start, start + length);
+    const { maxContinuationFrames, maxHeaderBlockBytes } = connection.limits;
+    if (block.frames > maxContinuationFrames + 1 || block.sizeBytes > maxHeaderBlockBytes) {
+      connection.counters.headerBlockFloods++;
+      return connection.end(ErrorCode.EnhanceYourCalm, "a header block is too long");
+    }
+    if ((flags & Flag.EndHeaders) === 0) return true;
+    connection.block = undefined;
+    const whole = block.join();
+    return this.#complete(streamId, whole, 0, whole.length, block.endStream, block.dependsOnItself);
+  }
+
+  /** A whole header block: a request, or the trailers of one. */
+  #complete(
+    streamId: number,
+    bytes: Uint8Array,
+    start: number,
+    end: number,
+    endStream: boolean,
+    dependsOnItself: boolean,
+  ): boolean {
+    const connection = this.#connection;
+    if (streamId <= connection.streams.lastId)
+      return this.#trailers(streamId, bytes, start, end, endStream);
+    connection.streams.lastId = streamId;
+    const decoder = this.#decoder;
+    const version = decoder.table.version;
+    let head: RequestHead | string | undefined = this.#heads.find(bytes, start, end, version);
+    let truncated = false;
+    if (head === undefined) {
+      const fields = this.#decode(bytes, start, end);
+      if (fields === undefined) return false;
+      head = parseRequestHead(fields);
+      truncated = decoder.truncated || fields.some(isTooLong);
+      const isRepeatable =
+        decoder.table.version === version && !truncated && typeof head !== "string";
+      if (isRepeatable) this.#heads.add(bytes, start, end, version, head as RequestHead);
+    }
+    if (typeof head === "string" || dependsOnItself)
+      return connection.rejectFrame(streamId, ErrorCode.ProtocolError);
+    if (
+      connection.drained ||
+      connection.streams.size + connection.lingeringCalls >= connection.limits.maxConcurrentStreams
+    ) {
+      connection.counters.refusedStreams++;
+      return connection.refuseStream(streamId);
+    }
+    if (endStream && head.contentLength > 0)
+      return connection.rejectFrame(streamId, ErrorCode.ProtocolError);
+    return this.#open(streamId, head, end - start, endStream, truncated);
+  }
+
+  #open(
+    streamId: number,
+    head: RequestHead,
+    blockBytes: number,
+    ended: boolean,
+    truncated: boolean,
+  ): boolean {
+    const connection = this.#connection;
+    const headBytes = STREAM_BYTES + blockBytes + head.fields.length * FIELD_BYTES;
+    if (!connection.headBudget.take(headBytes)) {
+      connection.counters.headBytesRefusals++;
+      return connection.refuseStream(streamId);
+    }
+    const stream = new Http2Stream(
+      streamId,
+      head,
+      connection.limits.streamWindowBytes,
+      connection.sender.streamWindowBytes,
+    );
+    stream.remoteEnded = ended;
+    stream.headBytes = headBytes;
+    connection.streams.add(stream);
+    connection.counters.streams++;
+    connection.counters.openStreams++;
+    if (truncated) {
+      connection.counters.headerListsTooLarge++;
+      this.#acceptor.refuseTooLarge(connection, stream);
+    } else this.#acceptor.accept(connection, stream, ended);
+    return !connection.ending;
+  }
+
+  #trailers(
+    streamId: number,
+    bytes: Uint8Array,
+    start: number,
+    end: number,
+    endStream: boolean,
+  ): boolean {
+    const connection = this.#connection;
+    const fields = this.#decode(bytes, start, end);
+    if (fields === undefined) return false;
+    const stream = connection.streams.get(streamId);
+    if (stream === undefined) {
+      if (connection.streams.wasCut(streamId)) return connection.idle(1);
+      // Streams open in rising order, so one that was passed over can never be opened (section
+      // 5.1.1).
+      const known = connection.streams.wasEnded(streamId);
+      return connection.fail(
+        known ? ErrorCode.StreamClosed : ErrorCode.ProtocolError,
+        "HEADERS on a closed stream",
+      );
+    }
+    if (stream.remoteEnded) return connection.streamError(stream, ErrorCode.StreamClosed);
+    if (!endStream || malformedTrailers(fields) !== undefined || stream.bodyLeftBytes > 0) {
+      return connection.streamError(stream, ErrorCode.ProtocolError);
+    }
+    stream.remoteEnded = true;
+    stream.consumer.ended();
+    return !connection.ending;
+  }
+
+  #decode(bytes: Uint8Array, start: number, end: number): HeaderField[] | undefined {
+    try {
+      return this.#decoder.decode(bytes, start, end);
+    } catch (error) {
+      if (!(error instanceof HpackError)) throw error;
+      this.#connection.counters.compressionErrors++;
+      this.#connection.fail(ErrorCode.CompressionError, error.message);
+      return undefined;
+    }
   }
 }
 
-/** As in grpc-go: the third ping that comes too early ends the connection. */
-const MAX_STRIKES = 2;
-/** As in grpc-go: the minimum time between pings of a client without open calls. */
-const IDLE_PERIOD_MS = 2 * 60 * 60 * 1000;
+function isTooLong({ name, value }: HeaderField): boolean {
+  return name.length + value.length > MAX_FIELD_BYTES;
+}
+
+/** Number of cached heads. */
+const ENTRIES = 4;
+/** Larger blocks are not cached. */
+const MAX_BLOCK_BYTES = 96;
+
+interface Entry {
+  readonly block: Uint8Array;
+  readonly length: number;
+  readonly tableVersion: number;
+  readonly head: RequestHead;
+}
 
 /**
- * Pings in both directions: grpc-go's policy against clients that ping too often, and the server's
- * own pings to silent clients.
+ * Caches the heads of a connection's latest requests by their header blocks. A client that repeats
+ * one kind of call sends the same few bytes each time, once its fields are in the dynamic table.
+ * The block decodes to the same head as long as the table does not change.
  */
-class KeepAlive {
-  readonly #minTimeMs: number;
-  readonly #intervalMs: number;
-  readonly #timeoutMs: number;
-  #strikes = 0;
-  #lastPingMs = Number.NEGATIVE_INFINITY;
-  #lastReadMs: number;
-  #pingedMs: number | undefined = undefined;
-  /**
-   * Set when a frame with content is sent; it resets the count of early pings, because a client may
-   * ping while it receives.
-   */
-  sent = false;
+class HeadCache {
+  readonly #entries: Entry[] = [];
+  #next = 0;
 
-  constructor(limits: Http2Limits, nowMs: number) {
-    this.#minTimeMs = limits.keepAliveMinTimeMs;
-    this.#intervalMs = limits.keepAliveTimeoutMs > 0 ? limits.keepAliveIntervalMs : 0;
-    this.#timeoutMs = limits.keepAliveTimeoutMs;
-    this.#lastReadMs = nowMs;
-  }
-
-  /** The client has pinged. False if that is one ping too many. */
-  pinged(nowMs: number, openStreams: number): boolean {
-    const lastMs = this.#lastPingMs;
-    this.#lastPingMs = nowMs;
-    if (this.#minTimeMs === 0) return true;
-    if (this.sent) {
-      this.sent = false;
-      this.#strikes = 0;
-      return true;
+  /** The head of the block bytes[start, end) with the current table, if it is cached. */
+  find(
+    bytes: Uint8Array,
+    start: number,
+    end: number,
+    tableVersion: number,
+  ): RequestHead | undefined {
+    const length = end - start;
+    for (let i = 0; i < this.#entries.length; i++) {
+      const entry = this.#entries[i];
+      if (entry.length !== length || entry.tableVersion !== tableVersion) continue;
+      const block = entry.block;
+      let at = 0;
+      while (at < length && block[at] === bytes[start + at]) at++;
+      if (at === length) return entry.head;
     }
-    if (lastMs + (openStreams === 0 ? IDLE_PERIOD_MS : this.#minTimeMs) > nowMs) this.#strikes++;
-    return this.#strikes <= MAX_STRIKES;
+    return undefined;
   }
 
-  /** Bytes have arrived. */
-  read(nowMs: number): void {
-    this.#lastReadMs = nowMs;
-    this.#pingedMs = undefined;
-  }
-
-  /** The action that is due: send a ping, or give up on a client that did not acknowledge one. */
-  due(nowMs: number): "ping" | "lost" | undefined {
-    if (this.#intervalMs === 0) return undefined;
-    if (this.#pingedMs !== undefined)
-      return nowMs - this.#pingedMs >= this.#timeoutMs ? "lost" : undefined;
-    if (nowMs - this.#lastReadMs < this.#intervalMs) return undefined;
-    this.#pingedMs = nowMs;
-    return "ping";
+  /** Caches the head of a block that did not change the table. */
+  add(
+    bytes: Uint8Array,
+    start: number,
+    end: number,
+    tableVersion: number,
+    head: RequestHead,
+  ): void {
+    const length = end - start;
+    if (length > MAX_BLOCK_BYTES) return;
+    this.#entries[this.#next] = {
+      block: new Uint8Array(bytes.subarray(start, end)),
+      length,
+      tableVersion,
+      head,
+    };
+    this.#next = (this.#next + 1) % ENTRIES;
   }
 }

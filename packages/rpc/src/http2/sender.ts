@@ -3,7 +3,7 @@
  * client's windows and the socket allow. Waiting streams take turns, one frame each.
  */
 
-import { type EncodableField, HpackEncoder } from "../hpack/hpack.ts";
+import { type FieldList, HpackEncoder } from "../hpack/hpack.ts";
 import type { ByteBudget } from "./byte-budget.ts";
 import { DEFAULT_MAX_FRAME_BYTES, DEFAULT_WINDOW_BYTES, MAX_WINDOW_BYTES } from "./constants.ts";
 import { type Output, writeDataHeader, writeHeaders } from "./output.ts";
@@ -256,17 +256,6 @@ export class Sender {
     stream.localEnded = true;
     this.#owner.localEnded(stream);
   }
-}
-
-/** Fields of one block. */
-export interface FieldList {
-  readonly fields: readonly EncodableField[];
-  /** Whether the same object is sent repeatedly, so that its block is worth caching. */
-  readonly constant: boolean;
-}
-
-export function constantFields(...fields: EncodableField[]): FieldList {
-  return { fields, constant: true };
 }
 
 /**

@@ -4,10 +4,10 @@
  */
 
 import { EMPTY } from "@quorate/proto";
+import type { FieldList } from "../hpack/hpack.ts";
 import type { PieceSource } from "../service.ts";
 import type { Output } from "./output.ts";
 import type { RequestHead } from "./request-head.ts";
-import type { FieldList } from "./sender.ts";
 
 /**
  * Consumes a request's body, and is notified of the end of its stream. Called within the
