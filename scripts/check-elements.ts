@@ -39,13 +39,12 @@ const NOT_HELD = [
   "server/src/audit/line-bytes.ts",
   "sim/",
   "store/src/auth/intervals.ts",
-  "store/src/backend/revision-records.ts",
   "store/src/backend/revision.ts",
   "store/src/level-files/",
   "store/src/mvcc/",
-  "store/src/requests/check.ts",
   "store/src/requests/range.ts",
   "store/src/requests/rows.ts",
+  "store/src/requests/txn-check.ts",
   "wal/src/frame.ts",
 ];
 

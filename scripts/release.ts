@@ -21,10 +21,12 @@ import {
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { gzipSync } from "node:zlib";
+import { defined } from "@quorate/proto";
 import { readArguments } from "./dev/command-line.ts";
 import { type Bundle, bundlePrograms, NATIVE_MODULE } from "./release/bundle.ts";
 import { archiveContents, debianContents, type Parts } from "./release/contents.ts";
 import { debianPackage } from "./release/debian.ts";
+import { envtestArchive, envtestIndex, envtestName } from "./release/envtest.ts";
 import { givenNode } from "./release/given-node.ts";
 import { archiveName, libraries, libraryArchive } from "./release/library.ts";
 import { collectLicences } from "./release/licences.ts";
@@ -43,7 +45,8 @@ const usage = `./dev release [OPTIONS]
 
 Builds quorate-VERSION-PLATFORM.tar.gz for each platform, quorate_VERSION_ARCH.deb for Linux,
 quorate-VERSION.tgz and quorate-client-VERSION.tgz for npm (docs/guide/nodejs.md,
-docs/guide/client.md), and SHA256SUMS.
+docs/guide/client.md), and SHA256SUMS. With --envtest-url also envtest-vKUBERNETES-SYSTEM-ARCH.tar.gz
+and their index for setup-envtest (docs/guide/kubernetes-go.md).
 
 Without --node, Node comes from a third party's packages in the npm registry, whose checksums are in
 package-lock.json. Packages for other platforms, and libatomic from Debian for other processors, are
@@ -64,6 +67,8 @@ interface Options {
   readonly deb: boolean;
   readonly library: boolean;
   readonly level: number;
+  /** Where setup-envtest's archives will be; undefined: there are none. */
+  readonly envtestUrl: string | undefined;
   readonly node: string | undefined;
   readonly nodeSums: string | undefined;
 }
@@ -85,6 +90,11 @@ function readOptions(args: readonly string[]): Options {
         type: "boolean",
         default: false,
         describe: "npm packages alone, without SHA256SUMS, as ./dev pack",
+      },
+      "envtest-url": {
+        type: "string",
+        requiresArg: true,
+        describe: "URL of the directory in which setup-envtest will find its archives: make them",
       },
       compression: {
         type: "string",
@@ -130,7 +140,12 @@ function readOptions(args: readonly string[]): Options {
       "--node-sums compares an archive of nodejs.org: give that with --node (SHASUMS256.txt has no line for bin/node)",
     );
   }
-  const outputs = { deb: !values["no-deb"], library: !values["no-library"] };
+  const envtestUrl = values["envtest-url"];
+  if (envtestUrl !== undefined && !/^https?:\/\//.test(URL.canParse(envtestUrl) ? envtestUrl : ""))
+    throw new UsageError(`--envtest-url is ${envtestUrl}; it should be http:// or https://`);
+  if (envtestUrl !== undefined && wanted.length === 0)
+    throw new UsageError("--envtest-url is for archives: leave out --no-archives");
+  const outputs = { envtestUrl, deb: !values["no-deb"], library: !values["no-library"] };
   return { wanted, out: resolve(values.out), ...outputs, level, node, nodeSums };
 }
 
@@ -145,6 +160,17 @@ function releaseTime(): number {
       `SOURCE_DATE_EPOCH is ${JSON.stringify(text)}; it should be seconds since 1970`,
     );
   return Number(text);
+}
+
+/** The version of the API server. Throws where that package was taken out. */
+function kubernetesVersion(): string {
+  const program = join(root, "bin/quorate.js");
+  const args = [program, "apiserver", "--version"];
+  const printed = execFileSync(process.execPath, args, { encoding: "utf8" });
+  return defined(
+    /v(\d{1,3}\.\d{1,3}\.\d{1,3})/.exec(printed)?.[1],
+    "the version of the API server",
+  );
 }
 
 /** Man pages from the declarations of the programs. */
@@ -212,7 +238,7 @@ type Compress = (content: Uint8Array) => Uint8Array;
 
 /** The archives and Debian packages; returns their lines of SHA256SUMS. */
 async function archives(
-  { wanted, out, deb, node, nodeSums }: Options,
+  { wanted, out, deb, node, nodeSums, envtestUrl }: Options,
   version: string,
   mtimeSeconds: number,
   compress: Compress,
@@ -225,6 +251,8 @@ async function archives(
   const completions = inScratch((dir) => makeCompletions(dir, bundle, ownPlatform));
   say(`${manPages.size} man pages, ${completions.size} completions`);
   const sums: string[] = [];
+  const kubernetes = envtestUrl === undefined ? "" : kubernetesVersion();
+  const forEnvtest = new Map<string, Uint8Array>();
   for (const platform of wanted) {
     const directory = nodeDirectory(platform, say);
     const nodeVersion = (
@@ -254,7 +282,12 @@ async function archives(
       ...entry,
       path: `${name}/${entry.path}`,
     }));
-    sums.push(write(out, `${name}.tar.gz`, compress(tar(withDirectories(contents), mtimeSeconds))));
+    const archive = compress(tar(withDirectories(contents), mtimeSeconds));
+    sums.push(write(out, `${name}.tar.gz`, archive));
+    if (envtestUrl !== undefined) {
+      const packed = gzipSync(envtestArchive(archive, mtimeSeconds), { level: 1 });
+      forEnvtest.set(envtestName(platform, kubernetes), packed);
+    }
     if (!deb || platform.debian === undefined) continue;
     const files = debianContents(parts, (content) => gzipSync(content, { level: 9 }));
     const content = debianPackage(files, {
@@ -264,6 +297,11 @@ async function archives(
       compress,
     });
     sums.push(write(out, `quorate_${version}_${platform.debian}.deb`, content));
+  }
+  for (const [name, content] of forEnvtest) sums.push(write(out, name, content));
+  if (envtestUrl !== undefined) {
+    const index = Buffer.from(envtestIndex(kubernetes, forEnvtest, envtestUrl));
+    sums.push(write(out, "envtest-releases.yaml", index));
   }
   return sums;
 }

@@ -34,10 +34,9 @@ export { MAX_PENDING_OPS } from "./src/backend/backend.ts";
 export { STORE_BOUNDS, type StoreBounds } from "./src/backend/bounds.ts";
 export { dropIncoming, installReceived, recoverDirectories } from "./src/backend/directories.ts";
 export { StoreDamageError } from "./src/backend/errors.ts";
-export type { Position } from "./src/backend/meta.ts";
+export { type Position, STORAGE_VERSION, StorageVersionError } from "./src/backend/meta.ts";
 export { decodeRevision, encodeRevision, type Revision } from "./src/backend/revision.ts";
 export { runSteps, STEP_KEYS, type Steps } from "./src/backend/steps.ts";
-export { STORAGE_VERSION, StorageVersionError } from "./src/backend/storage-version.ts";
 export { InvalidRequestError } from "./src/entry/invalid-request.ts";
 export { hasChecksum, verifyChecksum } from "./src/etcd-file/checksum.ts";
 export {
@@ -106,31 +105,19 @@ export {
   WriteTxn,
 } from "./src/mvcc/write-txn.ts";
 export { receiveEtcdFile, receiveSnapshot } from "./src/receive.ts";
-export { applyAlarm } from "./src/requests/alarm.ts";
-export {
-  checkDeleteRange,
-  checkPut,
-  checkRange,
-  checkTxn,
-  isReadOnlyTxn,
-  isSerializableTxn,
-  isShortTxn,
-  LEASE_COST_BYTES,
-  putCostBytes,
-  txnCostBytes,
-} from "./src/requests/check.ts";
-export { applyCompaction } from "./src/requests/compaction.ts";
-export { decodeTxn, MAX_TXN_OPS_IN_ALL } from "./src/requests/decode-txn.ts";
 export {
   applyDelete,
   applyDeleteRange,
+  checkDeleteRange,
   deleteInSteps,
   isSingleDelete,
 } from "./src/requests/delete-range.ts";
 export { checkEntryData, encodeEntry, isV2 } from "./src/requests/entry-request.ts";
-export { applyPut } from "./src/requests/put.ts";
+export { LEASE_COST_BYTES } from "./src/requests/lease.ts";
+export { applyPut, checkPut, putCostBytes } from "./src/requests/put.ts";
 export {
   applyRange,
+  checkRange,
   isPlainGet,
   type RangeSummary,
   type RecordSink,
@@ -140,9 +127,10 @@ export {
   readKey,
 } from "./src/requests/range.ts";
 export { type ChunkRequest, type ChunkSummary, rangeChunk } from "./src/requests/range-chunk.ts";
-export { type ReadTxnAnswer, readTxn } from "./src/requests/read-txn.ts";
 export type { ApplyState, RequestLimits } from "./src/requests/request-record.ts";
 export {
+  applyAlarm,
+  applyCompaction,
   checkMessage,
   checkRequest,
   costOfRequest,
@@ -158,7 +146,22 @@ export {
   type IdentifiedRequest,
   identifiedRequest,
 } from "./src/requests/token-roles.ts";
-export { applyShortTxn, applyTxn, txnInSteps } from "./src/requests/txn.ts";
+export {
+  applyShortTxn,
+  applyTxn,
+  type ReadTxnAnswer,
+  readTxn,
+  txnInSteps,
+} from "./src/requests/txn.ts";
+export {
+  checkTxn,
+  decodeTxn,
+  isReadOnlyTxn,
+  isSerializableTxn,
+  isShortTxn,
+  MAX_TXN_OPS_IN_ALL,
+  txnCostBytes,
+} from "./src/requests/txn-check.ts";
 export {
   checkWork,
   copiedBytes,

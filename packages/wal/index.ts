@@ -4,7 +4,7 @@
  */
 export { WalDamageError, WalError, type WalErrorCode, type WalFailure } from "./src/errors.ts";
 export { RecordType, SEGMENT_BYTES, type SegmentName } from "./src/format.ts";
-export type { WalOptions } from "./src/options.ts";
+export type { WalMeasures, WalOptions } from "./src/options.ts";
 export { readWal, type WalEnd, type WalRecord } from "./src/reader.ts";
 export {
   type LoadedSnapshot,

@@ -1,6 +1,6 @@
 /**
  * The test files of a build. Files that take long carry the tag slow, with an at sign before it, in
- * the comment at their head: a build runs a sixth of them, by its commit, so that a few builds
+ * the comment at their head: a build runs an eighth of them, by its commit, so that a few builds
  * in a row run nearly all and each one stays short.
  */
 import { globSync, readFileSync } from "node:fs";
@@ -9,7 +9,7 @@ import { freshSeed } from "../../test/support/fresh-seed.ts";
 
 const PATTERNS = ["packages/*/test/**/*.test.ts", "test/**/*.test.ts"];
 /** A build runs one of so many parts of the slow files. */
-export const TURNS = 6;
+export const TURNS = 8;
 
 export interface TestFiles {
   readonly files: readonly string[];

@@ -244,9 +244,9 @@ function manifest(
   imported: ReadonlySet<string>,
   files: readonly string[],
 ): string {
-  const { dependencies, license } = JSON.parse(
+  const { dependencies, license, repository } = JSON.parse(
     readFileSync(join(root, "package.json"), "utf8"),
-  ) as { dependencies: Record<string, string>; license: string };
+  ) as { dependencies: Record<string, string>; license: string; repository?: string };
   const versions = [...imported].sort().map((one) => {
     const pinned = dependencies[one];
     if (pinned === undefined) throw new Error(`${one} is imported and is not in package.json`);
@@ -262,6 +262,8 @@ function manifest(
     description,
     keywords,
     license,
+    // npm publishes with provenance only what names the repository that it was built from.
+    ...(repository === undefined ? {} : { repository }),
     type: "module",
     engines: { node },
     // For tools that do not know "exports".

@@ -8,9 +8,10 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { ClusterService, fromLatin1, KVService } from "@quorate/proto";
+import { AuthClient, CHEAP_LOGINS, enableAuth, PASSWORD } from "../support/auth.ts";
 import { leaderOf, withClient } from "../support/checks.ts";
 import { type TestCluster, withCluster } from "../support/cluster.ts";
-import { etcdNewest, skipWithoutEtcdNewest } from "../support/executables.ts";
+import { etcdNewest, etcdOf, skipWithoutEtcdNewest } from "../support/executables.ts";
 import { SeededRandom, seedOf } from "../support/random.ts";
 import { randomLoad, TestShadow } from "../support/shadow.ts";
 import { clientOf } from "../support/snapshots.ts";
@@ -29,6 +30,8 @@ async function members(cluster: TestCluster): Promise<string[]> {
 
 const VOTERS = ["m0", "m1", "m2"];
 
+const executableOf = (release: string) => (release === "3.7" ? etcdNewest : etcdOf(release));
+
 test("a shadow beside three members of etcd 3.7 under load: equal, kills, leaving, a planted difference", {
   skip: skipWithoutEtcdNewest,
 }, async (t) => {
@@ -42,12 +45,17 @@ test("a shadow beside three members of etcd 3.7 under load: equal, kills, leavin
     assert.match(checked.text, /Nothing is wrong/);
     assert.deepEqual((await members(cluster)).sort(), VOTERS);
     const stop = new AbortController();
-    const loaded = randomLoad(cluster.endpoints, new SeededRandom(seed), stop.signal, {
-      writers: 2,
-      pauseMs: 20,
-      compactEveryMs: 1500,
-      keptRevisions: 5,
-    });
+    const loaded = randomLoad(
+      { endpoints: cluster.endpoints },
+      new SeededRandom(seed),
+      stop.signal,
+      {
+        writers: 2,
+        pauseMs: 20,
+        compactEveryMs: 1500,
+        keptRevisions: 5,
+      },
+    );
     const second = await TestShadow.of(cluster, "second");
     t.after(() => second.end("SIGKILL"));
     const ending = loaded.then(() => {});
@@ -146,3 +154,48 @@ test("a shadow beside three members of etcd 3.7 under load: equal, kills, leavin
     assert.deepEqual((await members(cluster)).sort(), VOTERS);
   });
 });
+
+for (const release of ["3.5", "3.6", "3.7"])
+  test(`a shadow beside etcd ${release} over mutual TLS, with users: equal, and it leaves`, {
+    skip: skipWithoutEtcdNewest || (executableOf(release) === undefined && "it is not installed"),
+  }, async (t) => {
+    await withCluster(
+      { executable: executableOf(release)!, tls: true, flags: CHEAP_LOGINS },
+      async (cluster) => {
+        const { endpoints, identity } = cluster;
+        const admin = new AuthClient(cluster.members[0]!.clientAddress, identity);
+        await enableAuth(admin, { app: [["load/", "load0", "readwrite"]] });
+        const withoutUser = await TestShadow.of(cluster, "stranger", "--user=app:wrong");
+        const refused = withoutUser.runs("--check");
+        assert.equal(refused.code, 1, refused.text);
+        assert.match(refused.text, /authentication failed, invalid user ID or password/);
+        const shadow = await TestShadow.of(cluster, "shadow", `--user=root:${PASSWORD}`);
+        t.after(() => shadow.end("SIGKILL"));
+        const stop = new AbortController();
+        const auth = { name: "root", password: PASSWORD };
+        const seed = seedOf(301);
+        const target = { endpoints, tls: identity, auth };
+        const loaded = randomLoad(target, new SeededRandom(seed), stop.signal, {
+          writers: 2,
+          pauseMs: 20,
+          compactEveryMs: 1500,
+          keptRevisions: 5,
+        });
+        try {
+          shadow.start();
+          const { verdict } = await shadow.reports(
+            "equal comparisons, after compactions too",
+            ({ comparisons, compactions }) => comparisons.equal >= 3 && compactions.equal >= 2,
+          );
+          assert.match(verdict, /^equal over \d+ revisions, up to \d+$/);
+          assert.equal(await shadow.end("SIGTERM"), 0, shadow.output);
+        } finally {
+          stop.abort();
+          await loaded;
+        }
+        const { members: left } = await admin.call(ClusterService.methods.MemberList, {});
+        assert.deepEqual(left.map(({ name }) => name).sort(), VOTERS);
+        admin.close();
+      },
+    );
+  });

@@ -5,16 +5,18 @@
  */
 
 import assert from "node:assert/strict";
-import { execFileSync, spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { execFile, execFileSync, spawnSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
+import { promisify } from "node:util";
 import { gzipSync as gzip } from "node:zlib";
 import { bundlePrograms, startFiles } from "../../scripts/release/bundle.ts";
 import { archiveContents, debianContents, type Parts } from "../../scripts/release/contents.ts";
 import { debianPackage } from "../../scripts/release/debian.ts";
 import { linksOf } from "../../scripts/release/documents.ts";
+import { envtestArchive, envtestIndex, envtestName } from "../../scripts/release/envtest.ts";
 import { launcherText } from "../../scripts/release/launcher.ts";
 import { ownPlatform, platforms } from "../../scripts/release/platform.ts";
 import { releasePrograms } from "../../scripts/release/programs.ts";
@@ -73,6 +75,50 @@ test("a package that is imported when it is needed keeps its names", async () =>
   });
   assert.deepEqual(nameless, []);
   assert.ok([...imported].some((name) => name.startsWith("prom-client-")));
+});
+
+test("setup-envtest's archive starts the release that is in it, by whichever of many starts comes first", async () => {
+  const started = '#!/bin/sh\necho "$QUORATE_PARENT_PID $*"\n';
+  const program = { path: "quorate-1.2.3/bin/quorate", mode: 0o755, content: bytes(started) };
+  const release = gzip(tar(withDirectories([program]), 0));
+  const home = join(dir, "envtest");
+  const assets = join(home, "assets");
+  mkdirSync(assets, { recursive: true });
+  const archive = envtestArchive(release, 0);
+  // As setup-envtest does: files alone, side by side.
+  execFileSync("tar", ["-xf", "-", "-C", assets, "--strip-components=2"], { input: archive });
+  const run = promisify(execFile);
+  const env: NodeJS.ProcessEnv = { ...process.env, XDG_CACHE_HOME: join(home, "cache") };
+  const outputs = await Promise.all(
+    ["etcd", "kube-apiserver", "etcd", "kube-apiserver"].map(async (name) => {
+      const { stdout } = await run(join(assets, name), ["--x=a b"], { env });
+      return stdout;
+    }),
+  );
+  const etcd = `${process.pid} --x=a b\n`;
+  const server = `${process.pid} apiserver --controllers= --x=a b\n`;
+  assert.deepEqual(outputs, [etcd, server, etcd, server]);
+  const [unpacked, ...others] = readdirSync(join(home, "cache/quorate"));
+  assert.match(unpacked!, /^release-[0-9a-f]{12}$/);
+  assert.deepEqual(others, []);
+  const { XDG_CACHE_HOME: _, HOME: __, ...bare } = env;
+  const homeless = spawnSync(join(assets, "etcd"), [], { env: bare, encoding: "utf8" });
+  assert.notEqual(homeless.status, 0);
+  assert.match(homeless.stderr, /HOME: has to name a directory, or XDG_CACHE_HOME one for a cache/);
+  assert.deepEqual(
+    platforms.map((platform) => envtestName(platform, "1.36.3")),
+    [
+      "envtest-v1.36.3-linux-amd64.tar.gz",
+      "envtest-v1.36.3-linux-arm64.tar.gz",
+      "envtest-v1.36.3-darwin-arm64.tar.gz",
+    ],
+  );
+  assert.equal(
+    envtestIndex("1.36.3", new Map([["a.tar.gz", bytes("a")]]), "https://files.example/e"),
+    "releases:\n  v1.36.3:\n    a.tar.gz:\n      hash: " +
+      "1f40fc92da241694750979ee6cf582f2d5d7d28e18335de05abc54d0560e0f5302860c652bf08d560252aa5e74210546f369fbbbce8c12cfc7957b2652fe9a75" +
+      "\n      selfLink: https://files.example/e/a.tar.gz\n",
+  );
 });
 
 /** Parts of a release of which only the texts are real. */

@@ -4,8 +4,10 @@ import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import type { ClientOptions } from "@quorate/client";
 import { connect } from "@quorate/client/node";
 import type { ShadowReport } from "@quorate/shadow";
+import { tlsFlags } from "../../scripts/certs.ts";
 import { endsWithUs } from "./children.ts";
 import type { TestCluster } from "./cluster.ts";
 import { memberUnderTest } from "./executables.ts";
@@ -33,14 +35,15 @@ export interface LoadOptions {
 /**
  * Puts, deletions and leases on keys below "load/", and compactions, until the signal.
  * Writes that fail, as while there is no leader, are counted.
+ * @param target how to connect
  */
 export async function randomLoad(
-  endpoints: readonly string[],
+  target: ClientOptions & { readonly endpoints: readonly string[] },
   random: SeededRandom,
   stop: AbortSignal,
   options: LoadOptions,
 ): Promise<LoadCounts> {
-  const client = connect({ endpoints, timeoutMs: 3000 });
+  const client = connect({ ...target, timeoutMs: 3000 });
   const counts: LoadCounts = { writes: 0, failed: 0, compactions: 0 };
   let revision = 0;
   let compactedMs = performance.now();
@@ -75,12 +78,17 @@ export async function randomLoad(
 export class TestShadow {
   readonly dir: string;
   readonly #cluster: TestCluster;
-  readonly #flags: readonly string[];
+  readonly #flags: string[];
   #child: ChildProcess | undefined;
   #exit: Promise<number | null> = Promise.resolve(null);
   output = "";
 
-  private constructor(cluster: TestCluster, name: string, ports: readonly number[]) {
+  private constructor(
+    cluster: TestCluster,
+    name: string,
+    ports: readonly number[],
+    flags: readonly string[],
+  ) {
     this.#cluster = cluster;
     this.dir = join(cluster.dir, name);
     const [peer, metrics] = ports;
@@ -94,14 +102,23 @@ export class TestShadow {
       `--listen-metrics-urls=http://127.0.0.1:${metrics}`,
       `--report=${this.dir}.json`,
       "--every=2s",
+      ...flags,
     ];
+    const { certs } = cluster;
+    if (certs !== undefined)
+      this.#flags.push(
+        `--cacert=${certs.ca}`,
+        `--cert=${certs.client}`,
+        `--key=${certs.clientKey}`,
+        ...tlsFlags(certs).filter((flag) => flag.startsWith("--peer")),
+      );
     this.metricsUrl = `http://127.0.0.1:${metrics}`;
   }
 
   readonly metricsUrl: string;
 
-  static async of(cluster: TestCluster, name: string): Promise<TestShadow> {
-    return new TestShadow(cluster, name, await freePorts(2));
+  static async of(cluster: TestCluster, name: string, ...flags: string[]): Promise<TestShadow> {
+    return new TestShadow(cluster, name, await freePorts(2), flags);
   }
 
   #command(more: readonly string[]): string[] {

@@ -13,6 +13,7 @@ const duration = (doc: string, defaultText: string): Flag => ({
 });
 
 const storage: Flags = {
+  version: yesNo("print the version of the API, and end"),
   "data-dir": text(
     "directory for certificates, the admin's kubeconfig, and the embedded member's data",
     "default.apiserver",

@@ -5,6 +5,7 @@ import { optionsOf } from "./flag-options.ts";
 import { API_SERVER_FLAGS, ignoredFlags } from "./flags.ts";
 import { type ServingApi, serveApi } from "./serve.ts";
 import type { ServeOptions } from "./serve-options.ts";
+import { versionDocument } from "./version.ts";
 
 /** The program as far as it is an API server. */
 export const apiServerProgram: Program = {
@@ -30,6 +31,10 @@ export const apiServerProgram: Program = {
 
 async function runApiServer({ flags, io, args }: Invocation): Promise<void> {
   if (args.length > 0) throw new Exit(1, `apiserver takes no arguments, got ${args.join(" ")}`);
+  if (flags.bool("version")) {
+    io.stdout(`Kubernetes ${versionDocument()["gitVersion"]}\n`);
+    return;
+  }
   let options: ServeOptions;
   try {
     options = optionsOf(flags);

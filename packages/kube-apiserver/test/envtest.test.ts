@@ -5,9 +5,9 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { envtestAssets } from "../../../test/support/envtest.ts";
 import { freePorts } from "../../../test/support/ports.ts";
 import { until } from "../../../test/support/until.ts";
+import { envtestAssets } from "./envtest-assets.ts";
 
 const home = mkdtempSync(join(tmpdir(), "quorate-envtest-"));
 after(() => rmSync(home, { recursive: true, force: true }));
@@ -28,6 +28,8 @@ test("`quorate envtest` makes one file with both names, once", () => {
   assert.deepEqual(readdirSync(home).length, 1);
   const version = spawnSync(join(path, "etcd"), ["--version"], { encoding: "utf8" });
   assert.match(version.stdout, /^etcd Version: /m);
+  const api = spawnSync(join(path, "kube-apiserver"), ["--version"], { encoding: "utf8" });
+  assert.match(api.stdout, /^Kubernetes v1\.\d+\.\d+/);
   const help = spawnSync(join(path, "kube-apiserver"), ["--help"], { encoding: "utf8" });
   assert.match(help.stdout, /--etcd-servers/);
 });

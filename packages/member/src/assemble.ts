@@ -2,7 +2,7 @@
  * The composition root: the parts of a member, built in the order of their dependencies. Each gets
  * its collaborators when it is made; what lies above is not known to what lies below. The one call
  * that goes up is a wake-up: the loop, which is made last, waits for the turns
- * (loop/loop-turns.ts).
+ * (LoopTurns).
  *
  *     callers      store, turns, Raft, the queues of proposals and reads
  *     peers        what comes from other members: messages, snapshots; the transport
@@ -15,10 +15,9 @@ import { Raft } from "@quorate/raft";
 import type { RequestLimits, StoreOptions } from "@quorate/store";
 import type { PeerCall } from "@quorate/transport";
 import { SnapshotFiles, type Wal } from "@quorate/wal";
-import { APPLY_LIMITS, AppliedEntries, Applier } from "./apply/applier.ts";
+import { APPLY_LIMITS, AppliedEntries, Applier, malformedReport } from "./apply/applier.ts";
 import { Configuration } from "./apply/configuration.ts";
-import { Flusher } from "./apply/flusher.ts";
-import { LogMarks } from "./apply/log-marks.ts";
+import { Flusher, LogMarks } from "./apply/persistence.ts";
 import { SentSnapshots } from "./apply/sent-snapshots.ts";
 import { SnapshotInstall } from "./apply/snapshot-install.ts";
 import { SnapshotReceiver } from "./apply/snapshot-receiver.ts";
@@ -33,19 +32,14 @@ import { AccessControl } from "./identity/access-control.ts";
 import { LEASE_CHECKPOINT_INTERVAL_MS, LeaseKeeper } from "./lease/keeper.ts";
 import { Leases } from "./lease/leases.ts";
 import { Deliveries } from "./loop/deliveries.ts";
-import { noFaults } from "./loop/fault-points.ts";
 import { FirstElection } from "./loop/first-election.ts";
 import { LeaderView } from "./loop/leader-view.ts";
 import { Lifetime } from "./loop/lifetime.ts";
 import { DEFAULT_LOG_MEMORY, type LogMemory, READ_RETRY_MS } from "./loop/limits.ts";
-import { MemberLoop } from "./loop/loop.ts";
-import { LoopTurns, Standstill } from "./loop/loop-turns.ts";
-import { malformedReport } from "./loop/malformed-report.ts";
+import { LoopTurns, MemberLoop, Standstill, UnwrittenCommit } from "./loop/loop.ts";
 import { PeerMessages, PeerPort } from "./loop/peer-messages.ts";
-import { Proposals, RequestIds } from "./loop/proposals.ts";
+import { Proposals, RequestIds, Timeouts } from "./loop/proposals.ts";
 import { firstRound, Reads } from "./loop/reads.ts";
-import { Timeouts } from "./loop/timeouts.ts";
-import { UnwrittenCommit } from "./loop/unwritten-commit.ts";
 import { FeatureSupport } from "./membership/features.ts";
 import {
   AutoPromotion,
@@ -122,9 +116,8 @@ export interface MemberParts extends MemberInputs {
 export function assemble(inputs: MemberInputs): MemberParts {
   const { config, deps, metrics, state } = inputs;
   const { memberId, clusterId, wal } = state;
-  const { clock, disk, keyspaces } = deps;
+  const { clock, disk, keyspaces, faults } = deps;
   const logger = deps.logger.child("server");
-  const faults = deps.faults ?? noFaults;
   const limits: RequestLimits = { maxTxnOps: config.maxTxnOps, versionProblem };
   const logMemory = deps.logMemory ?? DEFAULT_LOG_MEMORY;
   const bounds = deps.bounds ?? MEMBER_BOUNDS;

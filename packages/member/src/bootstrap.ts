@@ -25,7 +25,7 @@ import {
   soleSurvivor,
 } from "@quorate/store";
 import type { PeerCall } from "@quorate/transport";
-import { Wal, type WalOptions } from "@quorate/wal";
+import { Wal, type WalMeasures, type WalOptions } from "@quorate/wal";
 import { verifyBootstrap } from "./config/bootstrap.ts";
 import { detectForeignData } from "./config/foreign-data.ts";
 import type { MemberConfig } from "./config/member-config.ts";
@@ -54,8 +54,7 @@ export interface BootstrapDeps extends DiscoveredDeps {
   readonly storeOptions?: Parameters<typeof Store.open>[2];
   /** Asks other members; without it a new cluster is formed unseen, and none can be joined. */
   readonly callPeer?: PeerCall | undefined;
-  readonly onWalSync: (durationMs: number) => void;
-  readonly onWalWrite: (sizeBytes: number, durationMs?: number) => void;
+  readonly walMeasures?: WalMeasures | undefined;
 }
 
 /** A member's state, read and checked. */
@@ -91,8 +90,7 @@ export async function bootstrap(config: MemberConfig, deps: BootstrapDeps): Prom
     clock: deps.clock,
     logger: deps.logger.child("wal"),
     segmentBytes: deps.walSegmentBytes,
-    onSync: deps.onWalSync,
-    onWrite: deps.onWalWrite,
+    measures: deps.walMeasures,
   };
   if (Wal.exists(deps.disk, config.walDir)) {
     if (config.discovery !== undefined)

@@ -44,7 +44,7 @@ import type { Leases } from "./lease/leases.ts";
 import { Lifecycle } from "./lifecycle.ts";
 import { type Proposer, proposerOf, type Reader } from "./loop/deliveries.ts";
 import type { Leadership, Reconfiguration } from "./membership/index.ts";
-import { metricsOf, walObserver } from "./metric-sources.ts";
+import { metricsOf, walMeasures } from "./metric-sources.ts";
 import type { MemberMetrics } from "./metrics/member-metrics.ts";
 import type { Slices } from "./reads/slices.ts";
 import type { Space } from "./space/index.ts";
@@ -93,7 +93,7 @@ export class Member {
       callPeer: deps.callPeer,
       names: deps.names,
       openRegistry: deps.openRegistry,
-      ...walObserver(metrics),
+      walMeasures: walMeasures(metrics),
     });
     member = new Member({ config, deps, metrics, state });
     await member.#lifecycle.begin(state.removal);
@@ -485,6 +485,10 @@ class TracedProposer implements Proposer {
   constructor(proposer: Proposer, trace: CallTrace) {
     this.#proposer = proposer;
     trace.proposed(this.#result.promise);
+  }
+
+  get isGone(): boolean {
+    return this.#proposer.isGone === true;
   }
 
   applied(result: AppliedEntry): void {

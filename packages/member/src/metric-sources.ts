@@ -5,7 +5,7 @@
 import type { Clock } from "@quorate/host";
 import { idToHex } from "@quorate/proto";
 import type { Store } from "@quorate/store";
-import type { SaveTiming } from "@quorate/wal";
+import type { SaveTiming, WalMeasures } from "@quorate/wal";
 import { gates } from "./config/features.ts";
 import type { MemberConfig } from "./config/member-config.ts";
 import { SERVER_VERSION } from "./config/version.ts";
@@ -73,18 +73,13 @@ export function nameMember(metrics: MemberMetrics, id: bigint, config: MemberCon
   }
 }
 
-/** The callbacks by which the log reports its writes and syncs. */
-export function walObserver(metrics: MemberMetrics): {
-  onWalSync: (durationMs: number) => void;
-  onWalWrite: (sizeBytes: number, durationMs?: number) => void;
-} {
-  return {
-    onWalSync: (durationMs) => metrics.walFsyncDuration.observe(durationMs / 1000),
-    onWalWrite: (sizeBytes, durationMs) => {
-      metrics.walWriteBytes.value += sizeBytes;
-      if (durationMs !== undefined) metrics.walWriteDuration.observe(durationMs / 1000);
-    },
-  };
+/** Where the log counts its writes and syncs. */
+export function walMeasures({
+  walFsyncDuration: syncSeconds,
+  walWriteDuration: writeSeconds,
+  walWriteBytes: writtenBytes,
+}: MemberMetrics): WalMeasures {
+  return { syncSeconds, writeSeconds, writtenBytes };
 }
 
 /** Measures the saving of snapshot files. */

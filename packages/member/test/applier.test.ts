@@ -12,7 +12,7 @@ import {
   type ApplierParts,
   type ApplyLimits,
 } from "../src/apply/applier.ts";
-import { Flusher, type FlusherDeps } from "../src/apply/flusher.ts";
+import { Flusher, type FlusherDeps } from "../src/apply/persistence.ts";
 
 const { EntryNormal, EntryConfChange } = raftpb.EntryType;
 

@@ -137,8 +137,6 @@ test("a start that is begun again asks once more whether members of etcd are in 
       clock,
       logger: silentLogger,
       callPeer: deps.call,
-      onWalSync: () => {},
-      onWalWrite: () => {},
     });
     assert.equal(store.followsEtcd, followsEtcd);
     await store.close({ flush: false });

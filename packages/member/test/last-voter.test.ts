@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { EMPTY, raftpb } from "@quorate/proto";
-import { LastVoter } from "../src/loop/unwritten-commit.ts";
+import { LastVoter } from "../src/loop/loop.ts";
 
 const { ConfChangeAddNode, ConfChangeRemoveNode } = raftpb.ConfChangeType;
 const { EntryConfChange, EntryConfChangeV2, EntryNormal } = raftpb.EntryType;

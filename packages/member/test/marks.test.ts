@@ -12,13 +12,12 @@ import type { Raft } from "@quorate/raft";
 import type { Store, StoreSnapshot } from "@quorate/store";
 import type { SnapshotStream } from "@quorate/transport";
 import { SnapshotFiles, type Wal } from "@quorate/wal";
-import { type LogMarkLimits, LogMarks } from "../src/apply/log-marks.ts";
+import { type LogMarkLimits, LogMarks } from "../src/apply/persistence.ts";
 import { SentSnapshots } from "../src/apply/sent-snapshots.ts";
 import { SnapshotReceiver } from "../src/apply/snapshot-receiver.ts";
 import { SnapshotSender } from "../src/apply/snapshot-sender.ts";
 import type { Lifetime } from "../src/loop/lifetime.ts";
-import { LoopTurns } from "../src/loop/loop-turns.ts";
-import { UnwrittenCommit } from "../src/loop/unwritten-commit.ts";
+import { LoopTurns, UnwrittenCommit } from "../src/loop/loop.ts";
 import { StoreRef } from "../src/reads/store-ref.ts";
 
 /**

@@ -7,9 +7,13 @@ import type { Raft } from "@quorate/raft";
 import type { AppliedEntry } from "@quorate/store";
 import { Deliveries, proposerOf } from "../src/loop/deliveries.ts";
 import { LOOP_BOUNDS, type LoopBounds } from "../src/loop/limits.ts";
-import { type ProposalOptions, Proposals, RequestIds } from "../src/loop/proposals.ts";
+import {
+  type ProposalOptions,
+  Proposals,
+  RequestIds,
+  type Timeouts,
+} from "../src/loop/proposals.ts";
 import { type ReadIndexer, Reads } from "../src/loop/reads.ts";
-import type { Timeouts } from "../src/loop/timeouts.ts";
 import type { StoreRef } from "../src/reads/store-ref.ts";
 
 const busy = { message: errorOf("TooManyRequests").message };
@@ -103,6 +107,44 @@ test("proposals: each ends when its time is up, and what waited for a leader is 
   await assert.rejects(second, late);
   assert.equal(queue.queuedCount, 0);
   assert.equal(queue.failed, 2);
+});
+
+test("proposals: what waits for a leader is dropped, each by itself, when its time is up or its caller has gone", async () => {
+  const { clock, queue } = proposals({ bounds: { maxWaitingProposals: 10 } });
+  const ends: string[] = [];
+  const propose = (id: bigint) => {
+    const proposer = {
+      isGone: false,
+      applied: () => assert.fail("nothing is applied"),
+      refused: (error: Error) => ends.push(`${id}: ${error.message}`),
+    };
+    queue.queue(id, new Uint8Array([Number(id)]), proposer);
+    return proposer;
+  };
+  propose(1n);
+  clock.advance(500);
+  propose(2n);
+  const gone = propose(3n);
+  propose(4n);
+  gone.isGone = true;
+  clock.advance(500);
+  queue.expire(timeouts);
+  await Promise.resolve();
+  assert.deepEqual(
+    ends.map((end) => end[0]),
+    ["1", "3"],
+  );
+  assert.equal(queue.waitingCount, 2);
+  assert.deepEqual(
+    queue.takeQueue(1).map(([id]) => id),
+    [2, 4],
+  );
+  // Raft has it now: its result is waited for.
+  const taken = propose(5n);
+  queue.takeQueue(1);
+  taken.isGone = true;
+  queue.expire(timeouts);
+  assert.equal(queue.waitingCount, 3);
 });
 
 test("proposals: what a former leader had ends an election timeout after its successor's entries are applied", async () => {

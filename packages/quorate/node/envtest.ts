@@ -27,11 +27,12 @@ export const PARENT_VARIABLE = "QUORATE_PARENT_PID";
  * The file. Its controllers are off, as there are none in envtest; --controllers=* among the flags
  * of envtest's API server turns them on.
  * @param start words for the shell that start quorate
+ * @param before lines for the shell that come first
  */
-export function envtestScript(start: string): string {
+export function envtestScript(start: string, before = ""): string {
   return `#!/bin/sh
 # kube-apiserver and etcd for envtest, by the name it is called. It ends when its parent does.
-export ${PARENT_VARIABLE}=$PPID
+${before}export ${PARENT_VARIABLE}=$PPID
 case $0 in
 *etcd) exec ${start} "$@" ;;
 *) exec ${start} apiserver --controllers= "$@" ;;

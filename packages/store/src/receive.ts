@@ -4,8 +4,7 @@ import type { Disk, DiskFile, Keyspace, KeyspaceOpener } from "@quorate/host";
 import { raftpb, toHex } from "@quorate/proto";
 import { Backend, Bucket } from "./backend/backend.ts";
 import { incomingDirectory, incomingFile, markReceived } from "./backend/directories.ts";
-import { type Position, readPosition } from "./backend/meta.ts";
-import { readStorageVersion } from "./backend/storage-version.ts";
+import { type Position, readPosition, readStorageVersion } from "./backend/meta.ts";
 import { copyMemberFile } from "./etcd-file/import.ts";
 import { decodeSnapshot, SnapshotStreamError } from "./snapshot-stream.ts";
 

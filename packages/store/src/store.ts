@@ -23,16 +23,19 @@ import {
 import type { StoreBounds } from "./backend/bounds.ts";
 import { currentDirectory } from "./backend/directories.ts";
 import { StoreDamageError } from "./backend/errors.ts";
-import { readFollowsEtcd, writeFollowsEtcd } from "./backend/follows-etcd.ts";
 import { assert, violated } from "./backend/invariants.ts";
-import { LiveBytes } from "./backend/live-bytes.ts";
-import { type Position, readPosition, writePosition } from "./backend/meta.ts";
-import { runSteps, type Steps } from "./backend/steps.ts";
 import {
+  LiveBytes,
+  type Position,
+  readFollowsEtcd,
+  readPosition,
   readStorageVersion,
   STORAGE_VERSION,
+  writeFollowsEtcd,
+  writePosition,
   writeStorageVersion,
-} from "./backend/storage-version.ts";
+} from "./backend/meta.ts";
+import { runSteps, type Steps } from "./backend/steps.ts";
 import { type EtcdSnapshot, exportEtcdFile, type Sha256 } from "./etcd-file/export.ts";
 import { encodeV2Members } from "./etcd-file/v2-members.ts";
 import { Lessor } from "./lease/lessor.ts";

@@ -22,10 +22,10 @@ import {
   TxnRequest,
   toHex,
 } from "@quorate/proto";
+import { applyRange } from "@quorate/store";
 import { type AppliedEntry, isSteps } from "../src/apply.ts";
 import type { Steps } from "../src/backend/steps.ts";
 import { type Change, inRange, type KeyRange, MAX_KEPT_CHANGES } from "../src/mvcc/index.ts";
-import { applyRange } from "../src/requests/index.ts";
 import { Store } from "../src/store.ts";
 import { Prng } from "./mvcc-history.ts";
 import { applyEntry, Log, randomLog } from "./store-log.ts";

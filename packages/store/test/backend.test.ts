@@ -267,13 +267,10 @@ test("a crash keeps a batch whole or not at all", async () => {
 
 test("the revision that is written follows the batches, not what was put since", async () => {
   const { backend, keyspace } = await held();
-  let revision = 4;
-  backend.revisionNow = () => revision;
-  backend.put(Bucket.key, bytes("a"), bytes("x"));
+  backend.putRecord(4, 0, false, { key: bytes("a") });
   const first = backend.flush();
   await keyspace.waiting();
-  revision = 5;
-  backend.put(Bucket.key, bytes("b"), bytes("y"));
+  backend.putRecord(5, 0, false, { key: bytes("b") });
   assert.equal(backend.writtenRevision, 0);
   await keyspace.release();
   await first;

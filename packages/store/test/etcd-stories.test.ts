@@ -17,10 +17,10 @@ import {
   TxnRequest,
   toLatin1,
 } from "@quorate/proto";
+import { applyDeleteRange, applyPut, applyRange, applyTxn } from "@quorate/store";
 import { Backend } from "../src/backend/backend.ts";
 import { runSteps } from "../src/backend/steps.ts";
 import { Mvcc, noLeases } from "../src/mvcc/index.ts";
-import { applyDeleteRange, applyPut, applyRange, applyTxn } from "../src/requests/index.ts";
 
 const ALL = { key: fromLatin1("\0"), rangeEnd: fromLatin1("\0") };
 

@@ -18,7 +18,7 @@ import {
 } from "@quorate/proto";
 import { Backend, Bucket } from "../src/backend/backend.ts";
 import { StoreDamageError } from "../src/backend/errors.ts";
-import { LIVE_BYTES, LiveBytes } from "../src/backend/live-bytes.ts";
+import { LIVE_BYTES, LiveBytes } from "../src/backend/meta.ts";
 import { STEP_KEYS } from "../src/backend/steps.ts";
 import { Lessor } from "../src/lease/lessor.ts";
 import { type LeaseBook, Mvcc } from "../src/mvcc/index.ts";

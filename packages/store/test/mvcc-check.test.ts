@@ -17,7 +17,7 @@ import {
   checkTxn,
   isReadOnlyTxn,
   isSerializableTxn,
-} from "../src/requests/index.ts";
+} from "@quorate/store";
 import { Prng } from "./mvcc-history.ts";
 
 const put = (key: string): RequestOp => ({

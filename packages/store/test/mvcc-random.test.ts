@@ -13,8 +13,6 @@ import {
   type TxnResponse,
   toHex,
 } from "@quorate/proto";
-import { Backend, Bucket } from "../src/backend/backend.ts";
-import { type Change, type LeaseBook, Mvcc } from "../src/mvcc/index.ts";
 import {
   applyCompaction,
   applyDeleteRange,
@@ -22,7 +20,9 @@ import {
   applyRange,
   applyTxn,
   checkTxn,
-} from "../src/requests/index.ts";
+} from "@quorate/store";
+import { Backend, Bucket } from "../src/backend/backend.ts";
+import { type Change, type LeaseBook, Mvcc } from "../src/mvcc/index.ts";
 import { History, Prng } from "./mvcc-history.ts";
 import {
   Model,

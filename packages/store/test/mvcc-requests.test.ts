@@ -15,17 +15,11 @@ import {
   TxnRequest,
   toLatin1,
 } from "@quorate/proto";
+import { applyCompaction, applyDeleteRange, applyPut, applyRange, applyTxn } from "@quorate/store";
 import { Backend, Bucket } from "../src/backend/backend.ts";
 import { encodeRevision } from "../src/backend/revision.ts";
 import { type LeaseBook, Mvcc, noLeases } from "../src/mvcc/index.ts";
 import { KeyTree } from "../src/mvcc/key-tree.ts";
-import {
-  applyCompaction,
-  applyDeleteRange,
-  applyPut,
-  applyRange,
-  applyTxn,
-} from "../src/requests/index.ts";
 
 async function open(): Promise<{ backend: Backend; mvcc: Mvcc; reopen: () => Promise<Mvcc> }> {
   const opener = new MemoryKeyspaceOpener(new MemoryDisk());

@@ -5,7 +5,7 @@ import { MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
 import { fromLatin1, KeyValue, toLatin1 } from "@quorate/proto";
 import { Backend } from "../src/backend/backend.ts";
 import { STORE_BOUNDS, type StoreBounds } from "../src/backend/bounds.ts";
-import { LiveBytes } from "../src/backend/live-bytes.ts";
+import { LiveBytes } from "../src/backend/meta.ts";
 import { runSteps, type Steps } from "../src/backend/steps.ts";
 import { inRange, type KeyRange, Mvcc, noLeases, type ReadIo } from "../src/mvcc/index.ts";
 import { KeyTree } from "../src/mvcc/key-tree.ts";

@@ -4,8 +4,7 @@ import { test } from "node:test";
 import { SeededRandom } from "@quorate/host";
 import { fromLatin1, KeyValue, toLatin1 } from "@quorate/proto";
 import { Bucket } from "../src/backend/backend.ts";
-import { encodeRevision } from "../src/backend/revision.ts";
-import { RevisionRecords } from "../src/backend/revision-records.ts";
+import { encodeRevision, RevisionRecords } from "../src/backend/revision.ts";
 
 interface Put {
   readonly main: number;

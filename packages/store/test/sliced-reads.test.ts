@@ -7,10 +7,6 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
 import { EtcdError, fromLatin1, KeyValue, type RangeRequest, TxnRequest } from "@quorate/proto";
-import { Backend } from "../src/backend/backend.ts";
-import { LiveBytes } from "../src/backend/live-bytes.ts";
-import { runSteps, STEP_KEYS, type Steps } from "../src/backend/steps.ts";
-import { Mvcc, noLeases, type PinnedView, type ReadIo } from "../src/mvcc/index.ts";
 import {
   applyCompaction,
   applyDeleteRange,
@@ -19,7 +15,11 @@ import {
   checkTxn,
   rangeInto,
   readTxn,
-} from "../src/requests/index.ts";
+} from "@quorate/store";
+import { Backend } from "../src/backend/backend.ts";
+import { LiveBytes } from "../src/backend/meta.ts";
+import { runSteps, STEP_KEYS, type Steps } from "../src/backend/steps.ts";
+import { Mvcc, noLeases, type PinnedView, type ReadIo } from "../src/mvcc/index.ts";
 import { mergeSort } from "../src/requests/rows.ts";
 import { History, Prng } from "./mvcc-history.ts";
 import { Model, ModelError, type Pair, toPair } from "./mvcc-model.ts";

@@ -5,7 +5,7 @@ import { MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
 import { concat, crc32c, fromLatin1, toLatin1, writeU32BE } from "@quorate/proto";
 import { Backend, Bucket } from "../src/backend/backend.ts";
 import { installReceived } from "../src/backend/directories.ts";
-import { STORAGE_VERSION } from "../src/backend/storage-version.ts";
+import { STORAGE_VERSION } from "../src/backend/meta.ts";
 import { receiveSnapshot } from "../src/receive.ts";
 import { decodeSnapshot, encodeSnapshot } from "../src/snapshot-stream.ts";
 import { Store } from "../src/store.ts";

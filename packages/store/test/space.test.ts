@@ -20,8 +20,10 @@ import {
   TxnRequest,
 } from "@quorate/proto";
 import { Bucket, type LiveSizes } from "../src/backend/backend.ts";
-import { LIVE_BYTES } from "../src/backend/live-bytes.ts";
-import { LEASE_COST_BYTES, putCostBytes, txnCostBytes } from "../src/requests/check.ts";
+import { LIVE_BYTES } from "../src/backend/meta.ts";
+import { LEASE_COST_BYTES } from "../src/requests/lease.ts";
+import { putCostBytes } from "../src/requests/put.ts";
+import { txnCostBytes } from "../src/requests/txn-check.ts";
 import { Store } from "../src/store.ts";
 import { Prng } from "./mvcc-history.ts";
 import { applyEntry, Log, randomLog } from "./store-log.ts";

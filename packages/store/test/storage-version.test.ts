@@ -2,11 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fromUtf8, writeU64BE } from "@quorate/proto";
 import { StoreDamageError } from "../src/backend/errors.ts";
-import {
-  readStorageVersion,
-  STORAGE_VERSION,
-  StorageVersionError,
-} from "../src/backend/storage-version.ts";
+import { readStorageVersion, STORAGE_VERSION, StorageVersionError } from "../src/backend/meta.ts";
 
 function versionOf(record: Uint8Array | undefined): number {
   const name = "quorate_storage_version";

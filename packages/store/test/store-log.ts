@@ -13,8 +13,8 @@ import {
   raftpb,
   TxnRequest,
 } from "@quorate/proto";
+import { checkTxn } from "@quorate/store";
 import { encodeChangeContext, type Member } from "../src/membership/member.ts";
-import { checkTxn } from "../src/requests/index.ts";
 import type { Store } from "../src/store.ts";
 import { History, Prng } from "./mvcc-history.ts";
 

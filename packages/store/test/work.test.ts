@@ -15,8 +15,8 @@ import {
   Compare_CompareTarget as Target,
   TxnRequest,
 } from "@quorate/proto";
+import { checkWork, copiedBytes, mayReadMuch } from "@quorate/store";
 import { runSteps } from "../src/backend/steps.ts";
-import { checkWork, copiedBytes, mayReadMuch } from "../src/requests/index.ts";
 import { Store } from "../src/store.ts";
 import { Log } from "./store-log.ts";
 

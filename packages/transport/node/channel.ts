@@ -314,9 +314,9 @@ export class Channel {
   /** What reads the messages that the peer sends back. */
   #readerOf(socket: Socket, url: string): (bytes: Uint8Array) => void {
     const parts = { shared: this.#shared, rareLog: this.#readLog, connection: socket };
-    const reader = new MessageReader(parts, this.#id, (messages) =>
-      this.#listener.received(messages, url),
-    );
+    const reader = new MessageReader(parts, this.#id, {
+      received: (messages) => this.#listener.received(messages, url),
+    });
     return (bytes) => {
       if (this.#state !== "closed") reader.take(bytes);
     };

@@ -143,8 +143,10 @@ export class EtcdReader {
       connection: response,
       decoder: etcdDecoder(stream, ids, options.maxMessageBytes),
     };
-    const reader = new MessageReader(parts, id, (messages) => {
-      if (this.#state === "open") this.#listener.received(messages);
+    const reader = new MessageReader(parts, id, {
+      received: (messages) => {
+        if (this.#state === "open") this.#listener.received(messages);
+      },
     });
     let hasCome = true;
     const silence = clock.every(options.pingTimeoutMs, () => {

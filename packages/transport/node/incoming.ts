@@ -94,24 +94,22 @@ export class Incoming {
   acceptMessages(socket: Socket, caller: Caller, isMember: (id: bigint) => void): void {
     const { listener, options } = this.#shared;
     let from: bigint | undefined;
-    let reader: MessageReader | undefined;
     acceptStream(socket, options, {
       requested: (stream, fields) => {
         const introduction = this.#introduced(fields, caller);
         if ("reason" in introduction) {
           stream.refuse(introduction.status, introduction.text);
-          return;
+          return undefined;
         }
         from = introduction.from;
         isMember(from);
         this.#remember(from, socket, socket);
         this.#listener.heardFrom(introduction);
         stream.agree();
-        const parts = { shared: this.#shared, rareLog: this.#rareLog, connection: socket };
-        reader = new MessageReader(parts, from, (messages) => listener.received(messages));
         if (stream.isTwoWay) this.#lend(from, fields[":path"], new Carrier(socket, stream));
+        const parts = { shared: this.#shared, rareLog: this.#rareLog, connection: socket };
+        return new MessageReader(parts, from, listener);
       },
-      received: (bytes) => reader?.take(bytes),
       damaged: (error) => logDamage(this.#shared, this.#rareLog, from ?? 0n, error),
     });
   }

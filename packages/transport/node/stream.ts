@@ -144,10 +144,8 @@ interface IncomingStream extends StreamWriter {
 
 /** What becomes of an incoming stream. */
 interface IncomingStreamListener {
-  /** Who asks; agree or refuse at once. */
-  requested(stream: IncomingStream, fields: Fields): void;
-  /** Bytes of an agreed stream. */
-  received(bytes: Uint8Array): void;
+  /** Who asks; agree or refuse at once. Returns what takes the bytes of an agreed stream. */
+  requested(stream: IncomingStream, fields: Fields): MessageReader | undefined;
   /** What came is no HTTP/2; the connection is ended. */
   damaged(error: FrameError): void;
 }
@@ -175,9 +173,12 @@ export function acceptStream(
       socket.end(Tunnel.refusal(fields, fromUtf8(`${text}\n`)));
     },
   });
+  let reader: MessageReader | undefined;
   const tunnel = new Tunnel({
-    head: (fields) => listener.requested(streamOf(fields), fields),
-    data: (bytes) => listener.received(bytes),
+    head(fields) {
+      reader = listener.requested(streamOf(fields), fields);
+    },
+    data: (bytes) => reader?.take(bytes),
     pong: () => pings.answered(),
     ended: () => socket.destroy(),
   });
@@ -314,6 +315,11 @@ class FrameDecoder implements MessageDecoder {
   }
 }
 
+/** Called with the messages that one chunk completes, in order. */
+interface MessageListener {
+  received(messages: readonly raftpb.Message[]): void;
+}
+
 interface MessageReaderParts {
   readonly shared: Shared;
   readonly rareLog: RareLog;
@@ -326,21 +332,16 @@ interface MessageReaderParts {
 export class MessageReader {
   readonly #parts: MessageReaderParts;
   readonly #from: bigint;
-  readonly #received: (messages: raftpb.Message[]) => void;
+  readonly #listener: MessageListener;
   readonly #decoder: MessageDecoder;
 
   /**
    * @param from the member at the other end: messages of another one are dropped
-   * @param received called with the messages that one chunk completes, in order
    */
-  constructor(
-    parts: MessageReaderParts,
-    from: bigint,
-    received: (messages: raftpb.Message[]) => void,
-  ) {
+  constructor(parts: MessageReaderParts, from: bigint, listener: MessageListener) {
     this.#parts = parts;
     this.#from = from;
-    this.#received = received;
+    this.#listener = listener;
     this.#decoder = parts.decoder ?? new FrameDecoder(parts.shared.options.maxMessageBytes);
   }
 
@@ -363,7 +364,7 @@ export class MessageReader {
     }
     if (messageBytes > 0) observer.received(this.#from, messageBytes);
     // What came whole before the failure is good.
-    if (messages.length > 0) this.#received(messages);
+    if (messages.length > 0) this.#listener.received(messages);
   }
 
   #misdirected(message: raftpb.Message): void {

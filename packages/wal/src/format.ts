@@ -20,7 +20,7 @@
  * Each segment opens with a crc record (the rolling checksum so far), a metadata record (the same
  * in all segments) and, unless it is the first segment, a state record. Entries, states and
  * snapshot marks follow in the order they were written. An entry with the index of an earlier one
- * replaces it and all entries after it.
+ * replaces it and all entries after it; LogRules says what may follow what.
  *
  * One extension is Quorate's own. etcd's crc records have no data; here they may carry a durable
  * mark: 8 bytes, the length of this segment that was known to be on disk when the record was
@@ -28,7 +28,7 @@
  * the rolling checksum). With the mark, a reader can distinguish a torn write at the end, which was
  * never acknowledged, from damage to a record that was.
  */
-import { crc32c } from "@quorate/proto";
+import { crc32c, raftpb } from "@quorate/proto";
 
 /** `walpb.Record.type`. */
 export const RecordType = { Metadata: 1, Entry: 2, State: 3, Crc: 4, Snapshot: 5 } as const;
@@ -116,4 +116,79 @@ export function decodeMark(data: Uint8Array): number | undefined {
   const view = new DataView(data.buffer, data.byteOffset, MARK_BYTES);
   if (view.getUint32(8, true) !== crc32c(0, data, 0, 8)) return undefined;
   return Number(view.getBigUint64(0, true));
+}
+
+/** What the rules read of an entry. */
+type CheckedEntry = Pick<raftpb.Entry, "type" | "term" | "index"> & {
+  readonly data: { readonly length: number };
+};
+
+/**
+ * The rules between the records of a log: `entry` and `state` return the problem with a record, or
+ * undefined after adding it. The writer asserts them and the reader checks them, so a log that was
+ * written can be read.
+ *
+ * The reader needs them because a record's type is not covered by the checksum: a flipped bit can
+ * turn an entry into a state or the reverse, and the result may decode, but it does not fit the
+ * records before it. (One case remains: a state of term 2 whose vote is an id below 2^53, as one in
+ * 2,000 is, looks like an empty entry; the next entry then shows it.)
+ *
+ * A state's term may be below that of the last entry: a crash can lose the state of a batch and
+ * keep its entries.
+ */
+export class LogRules {
+  /** Index and term of the last entry or of a snapshot beyond it; the term is 0 while unknown. */
+  lastIndex: number;
+  #lastTerm = 0;
+  #stateTerm = 0;
+  #commit = 0;
+
+  /**
+   * @param lastIndex the last index before the first record: 0, or where an earlier segment ended.
+   */
+  constructor(lastIndex: number) {
+    this.lastIndex = lastIndex;
+  }
+
+  entry(entry: CheckedEntry): string | undefined {
+    const { type, term, index, data } = entry;
+    if (type < 0 || type > raftpb.EntryType.EntryConfChangeV2)
+      return `entry ${index} has an unknown type ${type}`;
+    if (type === raftpb.EntryType.EntryConfChange && data.length === 0)
+      return `entry ${index} changes the configuration to nothing`;
+    if (index < 1 || term < 1) return `an entry has index ${index} and term ${term}`;
+    if (index > this.lastIndex + 1) return `entry ${index} follows entry ${this.lastIndex}`;
+    if (index <= this.#commit)
+      return `entry ${index} would replace a committed one (commit is ${this.#commit})`;
+    if (index === this.lastIndex + 1 && term < this.#lastTerm)
+      return `entry ${index} has term ${term}, the one before has ${this.#lastTerm}`;
+    this.lastIndex = index;
+    this.#lastTerm = term;
+    return undefined;
+  }
+
+  /**
+   * @param opens the state is the first record of a log that is read from a later segment on: its
+   * committed entries are in earlier segments.
+   */
+  state(state: raftpb.HardState, opens = false): string | undefined {
+    const { term, commit } = state;
+    if (opens) this.lastIndex = Math.max(this.lastIndex, commit);
+    if (term < 1) return `a state has term ${term}`;
+    if (term < this.#stateTerm) return `the term goes back from ${this.#stateTerm} to ${term}`;
+    if (commit < this.#commit)
+      return `the commit index goes back from ${this.#commit} to ${commit}`;
+    if (commit > this.lastIndex)
+      return `the commit index is ${commit}, the last entry ${this.lastIndex}`;
+    this.#stateTerm = term;
+    this.#commit = commit;
+    return undefined;
+  }
+
+  /** A snapshot mark beyond the last entry replaces all entries before it. */
+  snapshot(index: number, term: number): void {
+    if (index <= this.lastIndex) return;
+    this.lastIndex = index;
+    this.#lastTerm = term;
+  }
 }

@@ -5,7 +5,7 @@
 import { type Assert, assertOf, type InvariantList } from "@quorate/proto";
 
 export const invariants = {
-  "WAL-1": "an appended record fits the records before it (rules.ts)",
+  "WAL-1": "an appended record fits the records before it (LogRules)",
   "WAL-2": "syncNow runs while no other sync does",
   "WAL-3": "a snapshot mark beyond index 0 has a configuration",
   "WAL-4": "the size of a segment is a positive multiple of 8 bytes",

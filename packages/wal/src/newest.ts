@@ -11,10 +11,9 @@
  */
 import type { Disk } from "@quorate/host";
 import { EMPTY, Reader, raftpb, walpb } from "@quorate/proto";
-import { RecordType } from "./format.ts";
+import { LogRules, RecordType } from "./format.ts";
 import { readWal, type WalEnd, type WalRecord } from "./reader.ts";
 import { type Replay, replay } from "./replay.ts";
-import { LogRules } from "./rules.ts";
 import { validSnapshotMarks } from "./verify.ts";
 
 /** The content of a log from its newest snapshot on. */

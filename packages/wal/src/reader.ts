@@ -3,7 +3,7 @@
  *
  * Used by `Wal.open` and by the offline tools. It checks everything that does not need the records'
  * meaning: the sequence of the segments, frames, the rolling checksum, and the records that open a
- * segment. rules.ts checks how records follow each other.
+ * segment. LogRules (format.ts) checks how records follow each other.
  */
 import type { Disk } from "@quorate/host";
 import { crc32c, equals } from "@quorate/proto";

@@ -2,10 +2,9 @@
 import type { Disk } from "@quorate/host";
 import { raftpb, walpb } from "@quorate/proto";
 import { WalDamageError, WalError } from "./errors.ts";
-import { RecordType } from "./format.ts";
+import { LogRules, RecordType } from "./format.ts";
 import { assert } from "./invariants.ts";
 import { readWal, type WalEnd, type WalRecord } from "./reader.ts";
-import { LogRules } from "./rules.ts";
 
 /** The content of a log from a snapshot on. */
 export interface Replay {

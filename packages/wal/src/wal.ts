@@ -9,6 +9,8 @@
  *     wal.release(mark.index);          // removes segments that are no longer needed
  *     await wal.close();
  *
+ * One fdatasync runs at a time, beside the appends; callers that come during it share the next.
+ *
  * A disk error closes the log: after a failed write or sync the content of the disk is unknown, so
  * nothing is retried.
  *
@@ -26,13 +28,11 @@ import {
 import { defined, raftpb, walpb } from "@quorate/proto";
 import { FrameEncoder } from "./encoder.ts";
 import { WalError } from "./errors.ts";
-import { RecordType, type SegmentName, segmentFor, segmentName } from "./format.ts";
+import { LogRules, RecordType, type SegmentName, segmentFor, segmentName } from "./format.ts";
 import { assert } from "./invariants.ts";
 import { isLog, makeLog, type ReadFrom, reopenLog } from "./opening.ts";
 import { segmentBytesOf, type WalOptions } from "./options.ts";
 import { SegmentPipeline } from "./pipeline.ts";
-import { LogRules } from "./rules.ts";
-import { type SyncOwner, Syncs } from "./syncs.ts";
 
 export type { WalOptions } from "./options.ts";
 
@@ -48,6 +48,15 @@ export interface OpenedWal {
   readonly entries: raftpb.Entry[];
   /** Bytes of a torn write that were cut off at the end; they were never acknowledged. */
   readonly droppedTailBytes: number;
+}
+
+/** An fdatasync that runs, with the segment and length that it makes durable. */
+interface RunningSync {
+  readonly file: DiskFile;
+  readonly lengthBytes: number;
+  /** Monotonic milliseconds. */
+  readonly startMs: number;
+  readonly promise: Promise<void>;
 }
 
 interface WalParts {
@@ -75,7 +84,7 @@ export class Wal {
   readonly #clock: Clock;
   readonly #logger: Logger;
   readonly #segmentBytes: number;
-  readonly #onWrite: WalOptions["onWrite"];
+  readonly #measures: WalOptions["measures"];
   readonly #lock: DiskLock;
   readonly #metadata: Uint8Array;
   readonly #rules: LogRules;
@@ -91,7 +100,10 @@ export class Wal {
   #durableBytes: number;
   /** The length in the last durable mark, or where this process began to write the last segment. */
   #markedBytes: number;
-  readonly #syncs: Syncs;
+  #running: RunningSync | undefined;
+  /** The sync after the running one, for all callers that came after its start. */
+  #next: PromiseWithResolvers<void> | undefined;
+  #lastSyncMs = Number.POSITIVE_INFINITY;
   /** The reason why the log cannot be used any more. */
   #ended: WalError | undefined;
   #isClosing = false;
@@ -103,7 +115,7 @@ export class Wal {
     this.#clock = options.clock;
     this.#logger = options.logger ?? silentLogger;
     this.#segmentBytes = segmentBytesOf(options);
-    this.#onWrite = options.onWrite;
+    this.#measures = options.measures;
     this.#lock = parts.lock;
     this.#metadata = parts.metadata;
     this.#rules = parts.rules;
@@ -115,7 +127,6 @@ export class Wal {
     this.#markedBytes = 0;
     this.#encoder = new FrameEncoder(parts.crc);
     this.#pipeline = new SegmentPipeline(parts.disk, parts.dir, this.#segmentBytes);
-    this.#syncs = new Syncs(options.clock, options.onSync, this.#syncOwner());
   }
 
   /** Whether there is a log in `dir`. */
@@ -194,7 +205,7 @@ export class Wal {
 
   /** The monotonic time at which the running sync started; undefined if none is running. */
   get syncingSinceMs(): number | undefined {
-    return this.#syncs.running?.startMs;
+    return this.#running?.startMs;
   }
 
   /** Names of the segments, oldest first. */
@@ -245,7 +256,7 @@ export class Wal {
    */
   sync(): Promise<void> {
     this.#checkOpen();
-    return this.#syncs.sync();
+    return this.#sync();
   }
 
   /**
@@ -256,20 +267,20 @@ export class Wal {
    */
   syncNow(): void {
     this.#checkOpen();
-    assert(this.#syncs.running === undefined, "WAL-2");
+    assert(this.#running === undefined, "WAL-2");
     if (this.#durableBytes === this.#offset) return;
-    this.#guard(() => this.#syncs.now(this.#tail));
+    this.#guard(() => this.#syncFileNow(this.#tail));
     this.#durableBytes = this.#offset;
   }
 
   /** Whether a sync is under way. */
   get isSyncing(): boolean {
-    return this.#syncs.running !== undefined;
+    return this.#running !== undefined;
   }
 
   /** How long the last sync took; infinite before the first. */
   get lastSyncMs(): number {
-    return this.#syncs.lastMs;
+    return this.#lastSyncMs;
   }
 
   /**
@@ -286,7 +297,7 @@ export class Wal {
       this.#encoder.record(RecordType.Snapshot, walpb.Snapshot.encode(mark));
       this.#writeBatch();
     });
-    await this.#syncs.sync();
+    await this.#sync();
   }
 
   /**
@@ -317,10 +328,10 @@ export class Wal {
     if (this.#isClosing) return;
     this.#isClosing = true;
     try {
-      if (!this.#ended) await this.#syncs.sync();
+      if (!this.#ended) await this.#sync();
     } finally {
       this.#ended ??= new WalError("Closed", this.#dir, "the log is closed");
-      await this.#syncs.running?.promise.catch(() => {});
+      await this.#running?.promise.catch(() => {});
       await this.#pipeline.close();
       this.#tail.close();
       this.#lock.release();
@@ -349,7 +360,8 @@ export class Wal {
       `the log cannot be used after an error: ${(error as Error).message}`,
       error,
     );
-    this.#syncs.fail(error);
+    this.#next?.reject(error);
+    this.#next = undefined;
   }
 
   /** Starts a batch, with a durable mark if more is on disk than the last one covers. */
@@ -364,28 +376,62 @@ export class Wal {
     const startMs = this.#clock.monotonicMs();
     this.#tail.write(this.#encoder.chunks(), this.#offset);
     this.#offset += this.#encoder.sizeBytes;
-    this.#onWrite?.(this.#encoder.sizeBytes, this.#clock.monotonicMs() - startMs);
+    if (this.#measures === undefined) return;
+    this.#measures.writtenBytes.value += this.#encoder.sizeBytes;
+    this.#measures.writeSeconds.observe((this.#clock.monotonicMs() - startMs) / 1000);
   }
 
-  #syncOwner(): SyncOwner {
-    const end = () => ({ file: this.#tail, lengthBytes: this.#offset });
-    const isDurable = () => this.#durableBytes === this.#offset;
-    return {
-      get end() {
-        return end();
-      },
-      get isDurable() {
-        return isDurable();
-      },
-      synced: (file, lengthBytes) => {
+  #sync(): Promise<void> {
+    const running = this.#running;
+    if (running !== undefined) {
+      const isSame = running.file === this.#tail && running.lengthBytes === this.#offset;
+      if (isSame) return running.promise;
+      this.#next ??= Promise.withResolvers();
+      return this.#next.promise;
+    }
+    return this.#durableBytes === this.#offset ? Promise.resolve() : this.#startSync();
+  }
+
+  #startSync(): Promise<void> {
+    const file = this.#tail;
+    const lengthBytes = this.#offset;
+    const startMs = this.#clock.monotonicMs();
+    const promise = file.dataSync().then(
+      () => {
+        this.#running = undefined;
+        this.#noteSync(this.#clock.monotonicMs() - startMs);
         if (file === this.#tail) this.#durableBytes = lengthBytes;
         else file.close();
+        this.#syncForNext();
       },
-      failed: (file, error) => {
+      (error) => {
+        this.#running = undefined;
         if (file !== this.#tail) file.close();
         this.#fail(error);
+        throw error;
       },
-    };
+    );
+    this.#running = { file, lengthBytes, startMs, promise };
+    return promise;
+  }
+
+  /** Syncs for the callers that came during the last sync. */
+  #syncForNext(): void {
+    const next = this.#next;
+    if (next === undefined) return;
+    this.#next = undefined;
+    if (this.#durableBytes === this.#offset) next.resolve();
+    else this.#startSync().then(next.resolve, next.reject);
+  }
+
+  /** Syncs a file before it returns. @throws DiskError */
+  #syncFileNow(file: DiskFile): void {
+    this.#noteSync(file.dataSyncNow());
+  }
+
+  #noteSync(tookMs: number): void {
+    this.#lastSyncMs = tookMs;
+    this.#measures?.syncSeconds.observe(tookMs / 1000);
   }
 
   /** Starts a new segment. Until it has its name, durable records do not depend on it. */
@@ -393,7 +439,7 @@ export class Wal {
     this.#guard(() => {
       const old = this.#tail;
       old.truncate(this.#offset);
-      this.#syncs.now(old);
+      this.#syncFileNow(old);
 
       const segment = segmentName(
         defined(this.#segments.at(-1), "the segment that is written").sequence + 1,
@@ -408,7 +454,7 @@ export class Wal {
         if (this.#hardState)
           this.#encoder.record(RecordType.State, raftpb.HardState.encode(this.#hardState));
         file.write(this.#encoder.chunks(), 0);
-        this.#syncs.now(file);
+        this.#syncFileNow(file);
         this.#disk.rename(file.path, path);
         this.#disk.syncDir(this.#dir);
       } finally {
@@ -416,13 +462,13 @@ export class Wal {
         file.close();
       }
       // A running sync closes the old file when it ends.
-      if (this.#syncs.running?.file !== old) old.close();
+      if (this.#running?.file !== old) old.close();
       this.#tail = this.#disk.open(path, "write");
       this.#segments.push(segment);
       this.#offset = this.#encoder.sizeBytes;
       this.#durableBytes = this.#offset;
       this.#markedBytes = this.#offset;
-      this.#onWrite?.(this.#offset);
+      if (this.#measures !== undefined) this.#measures.writtenBytes.value += this.#offset;
       this.#logger.info("created a new WAL segment", { path });
     });
   }

@@ -11,7 +11,17 @@ import {
   throwsDiskError,
 } from "@quorate/host/testing";
 import { readWal, verifyWal, Wal, WalError } from "@quorate/wal";
-import { entries, entry, mark, memoryPlace, options, plain, START, state } from "./support.ts";
+import {
+  entries,
+  entry,
+  mark,
+  measured,
+  memoryPlace,
+  options,
+  plain,
+  START,
+  state,
+} from "./support.ts";
 
 const METADATA = new Uint8Array([1]);
 
@@ -218,11 +228,11 @@ describe("durability", () => {
   it("is what a sync waits for: not less, on a slow disk", async () => {
     const clock = new ManualClock();
     const { disk, root } = memoryPlace({ clock, syncDelayMs: () => 10 });
-    const durations: number[] = [];
+    const { measures, syncsMs } = measured();
     const wal = Wal.create(disk, `${root}/wal`, METADATA, {
       ...options(1 << 16),
       clock,
-      onSync: (durationMs) => durations.push(durationMs),
+      measures,
     });
     const done: string[] = [];
     wal.append(state(1, 0), [entry(1)]);
@@ -240,7 +250,7 @@ describe("durability", () => {
     assert.equal(done.join(), "a,b");
     await clock.advanceAsync(10);
     assert.equal(done.join(), "a,b,c");
-    assert.deepEqual(durations, [10, 10, 10]);
+    assert.deepEqual(syncsMs, [10, 10, 10]);
   });
 
   it("is proven to later readers by marks, in every segment", async () => {

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { raftpb } from "@quorate/proto";
-import { LogRules } from "../src/rules.ts";
+import { LogRules } from "../src/format.ts";
 
 const entry = (index: number, term: number) => raftpb.Entry.create({ index, term });
 const state = (term: number, commit: number) => raftpb.HardState.create({ term, commit });

@@ -6,13 +6,40 @@ import type { Disk } from "@quorate/host";
 import { nodeDisk } from "@quorate/host/node";
 import { ManualClock, MemoryDisk } from "@quorate/host/testing";
 import { type raftpb, walpb } from "@quorate/proto";
-import type { WalOptions } from "@quorate/wal";
+import type { WalMeasures, WalOptions } from "@quorate/wal";
 
 const clock = new ManualClock();
 
 /** Options with small segments. */
 export function options(segmentBytes = 4096): WalOptions {
   return { clock, segmentBytes };
+}
+
+/** Measures of a log, and what was reported to them. */
+export function measured(): {
+  readonly measures: WalMeasures;
+  readonly syncsMs: number[];
+  readonly writesMs: number[];
+  readonly writesBytes: number[];
+} {
+  const syncsMs: number[] = [];
+  const writesMs: number[] = [];
+  const writesBytes: number[] = [];
+  let total = 0;
+  const measures = {
+    syncSeconds: { observe: (seconds: number) => void syncsMs.push(seconds * 1000) },
+    writeSeconds: { observe: (seconds: number) => void writesMs.push(seconds * 1000) },
+    writtenBytes: {
+      get value() {
+        return total;
+      },
+      set value(next: number) {
+        writesBytes.push(next - total);
+        total = next;
+      },
+    },
+  };
+  return { measures, syncsMs, writesMs, writesBytes };
 }
 
 /** Stands for "from the beginning". */

@@ -1,98 +1,81 @@
-/** Which sync makes what durable, on files whose syncs the test ends. */
+/** Which sync makes what durable, on a disk whose syncs take a while. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import type { DiskFile } from "@quorate/host";
 import { ManualClock } from "@quorate/host/testing";
-import { Syncs } from "../src/syncs.ts";
+import { verifyWal, Wal } from "@quorate/wal";
+import { FrameEncoder } from "../src/encoder.ts";
+import { entry, measured, memoryPlace, options, state } from "./support.ts";
+
+const SYNC_MS = 10;
 
 function setUp() {
   const clock = new ManualClock();
-  const running: { readonly name: string; end: (error?: Error) => void }[] = [];
-  const fileOf = (name: string) =>
-    ({
-      dataSync: () =>
-        new Promise<void>((resolve, reject) => {
-          const end = (error?: Error) => (error === undefined ? resolve() : reject(error));
-          running.push({ name, end });
-        }),
-      dataSyncNow: () => 3,
-    }) as unknown as DiskFile;
-  const files = { a: fileOf("a"), b: fileOf("b") };
-  const owner = {
-    end: { file: files.a, lengthBytes: 100 },
-    isDurable: false,
-    synced: (file: DiskFile, lengthBytes: number) =>
-      notes.push(`synced ${file === files.a ? "a" : "b"} ${lengthBytes}`),
-    failed: (_file: DiskFile, error: unknown) => {
-      notes.push((error as Error).message);
-      syncs.fail(error);
-    },
-  };
+  const { disk, root } = memoryPlace({ clock, syncDelayMs: () => SYNC_MS });
+  const dir = `${root}/wal`;
+  const { measures, syncsMs } = measured();
+  const metadata = new TextEncoder().encode("member 1");
+  const wal = Wal.create(disk, dir, metadata, { ...options(), clock, measures });
   const notes: string[] = [];
-  const syncs = new Syncs(clock, (ms) => notes.push(`${ms} ms`), owner);
   /** Notes when a sync that was asked for is over. */
   const ask = (name: string) =>
-    void syncs.sync().then(
+    void wal.sync().then(
       () => notes.push(`${name} is durable`),
       () => notes.push(`${name} is not`),
     );
-  return { clock, running, files, owner, notes, syncs, ask };
+  return { clock, disk, dir, wal, syncsMs, notes, ask };
+}
+
+/** Bytes of the frame of an entry. */
+function frameBytes(index: number, dataBytes: number): number {
+  const encoder = new FrameEncoder(0);
+  encoder.entry(entry(index, 1, dataBytes));
+  return encoder.sizeBytes;
 }
 
 it("callers share the running sync only for the very bytes that it makes durable", async () => {
-  const { clock, running, files, owner, notes, syncs, ask } = setUp();
-  assert.equal(syncs.lastMs, Number.POSITIVE_INFINITY);
+  const { clock, disk, dir, wal, notes, ask } = setUp();
+  wal.append(state(1, 0), [entry(1, 1, 1000)]);
+  const lengthBytes = verifyWal(disk, dir).endOffset;
   ask("first");
   ask("same");
-  owner.end = { file: files.a, lengthBytes: 101 };
-  ask("longer");
-  owner.end = { file: files.b, lengthBytes: 100 };
+  wal.append(undefined, [entry(2, 1, 4096)]);
+  assert.equal(wal.segmentNames.length, 2);
+  const leftBytes = lengthBytes - verifyWal(disk, dir).endOffset;
+  const dataBytes = leftBytes - (frameBytes(3, 200) - 200);
+  wal.append(undefined, [entry(3, 1, dataBytes)]);
+  assert.equal(verifyWal(disk, dir).endOffset, lengthBytes, "as long as the one before was");
   ask("next segment");
-  assert.deepEqual([running.length, syncs.running?.lengthBytes], [1, 100]);
-  clock.advance(4);
-  running[0].end();
-  await clock.settle();
-  assert.deepEqual(notes.splice(0), [
-    "4 ms",
-    "synced a 100",
-    "first is durable",
-    "same is durable",
-  ]);
-  assert.deepEqual([running.map(({ name }) => name), syncs.lastMs], [["a", "b"], 4]);
-  running[1].end();
-  await clock.settle();
-  assert.deepEqual(notes.splice(0), [
-    "0 ms",
-    "synced b 100",
-    "longer is durable",
-    "next segment is durable",
-  ]);
-  assert.equal(syncs.running, undefined);
+  await clock.advanceAsync(SYNC_MS);
+  assert.deepEqual(notes.splice(0), ["first is durable", "same is durable"]);
+  await clock.advanceAsync(SYNC_MS);
+  assert.deepEqual(notes, ["next segment is durable"]);
 });
 
 it("nothing is synced where all is durable, also for those who waited", async () => {
-  const { clock, running, files, owner, notes, syncs, ask } = setUp();
+  const { clock, wal, syncsMs, notes, ask } = setUp();
+  wal.append(state(1, 0), [entry(1)]);
   ask("first");
-  owner.end = { file: files.a, lengthBytes: 101 };
+  wal.append(undefined, [entry(2)]);
   ask("second");
-  owner.isDurable = true;
-  running[0].end();
-  await clock.settle();
+  // The change of segments syncs all that was written.
+  wal.append(undefined, [entry(3, 1, 4096)]);
+  const syncsOfChange = syncsMs.length;
+  await clock.advanceAsync(SYNC_MS);
+  assert.deepEqual(notes.splice(0).sort(), ["first is durable", "second is durable"]);
   ask("third");
   await clock.settle();
-  assert.equal(running.length, 1);
-  assert.deepEqual(notes.slice(-3), ["second is durable", "first is durable", "third is durable"]);
-  syncs.now(files.a);
-  assert.deepEqual([notes.at(-1), syncs.lastMs], ["3 ms", 3]);
+  assert.deepEqual(notes, ["third is durable"]);
+  assert.equal(syncsMs.length, syncsOfChange + 1);
 });
 
-it("a sync that fails is told to the log and to all who wait", async () => {
-  const { clock, running, files, owner, notes, ask } = setUp();
+it("a sync that fails is told to all who wait, and ends the log", async () => {
+  const { clock, disk, wal, notes, ask } = setUp();
+  disk.fault = ({ kind }) => (kind === "sync" ? "Io" : undefined);
+  wal.append(state(1, 0), [entry(1)]);
   ask("first");
-  owner.end = { file: files.a, lengthBytes: 101 };
+  wal.append(undefined, [entry(2)]);
   ask("second");
-  running[0].end(new Error("EIO"));
-  await clock.settle();
-  assert.deepEqual(notes, ["EIO", "second is not", "first is not"]);
-  assert.equal(running.length, 1);
+  await clock.advanceAsync(SYNC_MS);
+  assert.deepEqual(notes, ["second is not", "first is not"]);
+  assert.throws(() => wal.append(undefined, [entry(3)]), /cannot be used after an error/);
 });

@@ -16,6 +16,7 @@ import {
   entries,
   entry,
   mark,
+  measured,
   options,
   type Place,
   places,
@@ -133,13 +134,13 @@ for (const [name, makePlace] of places) {
     });
 
     it("writes nothing for an empty append", async () => {
-      let writes = 0;
-      const wal = Wal.create(disk, dir, METADATA, { ...options(), onWrite: () => writes++ });
+      const { measures, writesBytes } = measured();
+      const wal = Wal.create(disk, dir, METADATA, { ...options(), measures });
       open.push(wal);
       wal.append(undefined, []);
       wal.append(state(0, 0, 0n), []);
       await wal.sync();
-      assert.equal(writes, 0);
+      assert.deepEqual(writesBytes, []);
     });
 
     it("moves on to new segments, each of which can be read from", async () => {
@@ -182,11 +183,8 @@ for (const [name, makePlace] of places) {
     });
 
     it("prepares a segment when one is half full, and takes it when it is full", async () => {
-      const sizes: number[] = [];
-      const wal = Wal.create(disk, dir, METADATA, {
-        ...options(),
-        onWrite: (bytes) => sizes.push(bytes),
-      });
+      const { measures, writesBytes: sizes } = measured();
+      const wal = Wal.create(disk, dir, METADATA, { ...options(), measures });
       open.push(wal);
       wal.append(state(1, 0), [entry(1, 1, 500)]);
       wal.append(undefined, [entry(2, 1, 500)]);
@@ -371,11 +369,11 @@ for (const [name, makePlace] of places) {
     });
 
     it("syncs once for all that wait, and at once where nothing is new", async () => {
-      let syncs = 0;
-      const wal = Wal.create(disk, dir, METADATA, { ...options(1 << 20), onSync: () => syncs++ });
+      const { measures, syncsMs: syncs } = measured();
+      const wal = Wal.create(disk, dir, METADATA, { ...options(1 << 20), measures });
       open.push(wal);
       await wal.sync();
-      assert.equal(syncs, 0);
+      assert.equal(syncs.length, 0);
       wal.append(state(1, 0), [entry(1)]);
       const first = wal.sync();
       assert.equal(wal.sync(), first, "nothing was appended since");
@@ -391,22 +389,23 @@ for (const [name, makePlace] of places) {
         second.then(() => order.push("second")),
       ]);
       assert.deepEqual(order, ["first", "second"]);
-      assert.equal(syncs, 2);
+      assert.equal(syncs.length, 2);
       await wal.sync();
-      assert.equal(syncs, 2);
+      assert.equal(syncs.length, 2);
     });
 
     it("syncs by a blocking call, if no other sync is under way", async () => {
-      let syncs = 0;
-      const wal = Wal.create(disk, dir, METADATA, { ...options(1 << 20), onSync: () => syncs++ });
+      const { measures, syncsMs: syncs } = measured();
+      const wal = Wal.create(disk, dir, METADATA, { ...options(1 << 20), measures });
       open.push(wal);
       assert.equal(wal.lastSyncMs, Number.POSITIVE_INFINITY);
       wal.append(state(1, 0), [entry(1)]);
       wal.syncNow();
       wal.syncNow();
-      assert.deepEqual([syncs, wal.isSyncing, Number.isFinite(wal.lastSyncMs)], [1, false, true]);
+      assert.equal(syncs.length, 1);
+      assert.deepEqual([wal.isSyncing, Number.isFinite(wal.lastSyncMs)], [false, true]);
       await wal.sync();
-      assert.equal(syncs, 1, "nothing is left to sync");
+      assert.equal(syncs.length, 1, "nothing is left to sync");
       wal.append(undefined, [entry(2)]);
       const under = wal.sync();
       assert.equal(wal.isSyncing, true);
@@ -430,21 +429,14 @@ for (const [name, makePlace] of places) {
     });
 
     it("writes a batch with one call, and reports its size and how long it took", async () => {
-      const sizes: number[] = [];
+      const { measures, writesMs, writesBytes: sizes } = measured();
       const clock = new ManualClock();
       clock.advance(1000);
-      const wal = Wal.create(disk, dir, METADATA, {
-        ...options(1 << 20),
-        clock,
-        onWrite: (sizeBytes, tookMs) => {
-          sizes.push(sizeBytes);
-          assert.equal(tookMs, 0);
-        },
-      });
+      const wal = Wal.create(disk, dir, METADATA, { ...options(1 << 20), clock, measures });
       open.push(wal);
       const before = verifyWal(disk, dir).endOffset;
       wal.append(state(1, 0), [...entries(1, 100), entry(101, 1, 20_000), entry(102)]);
-      assert.equal(sizes.length, 1);
+      assert.deepEqual([sizes.length, writesMs], [1, [0]]);
       assert.equal(verifyWal(disk, dir).endOffset - before, sizes[0]);
     });
 

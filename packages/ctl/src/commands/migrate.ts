@@ -22,6 +22,8 @@ interface Migration {
   readonly program: string;
   /** Names of members for whose start this run has done what it can. */
   readonly started: Set<string>;
+  /** A change that was asked for, whose outcome is not known yet. */
+  asked: Step | undefined;
 }
 
 /** "NAME=PEER-URL" of each member. Throws Exit. */
@@ -73,23 +75,33 @@ async function step(migration: Migration): Promise<Stepped> {
   const present = presentOf(members, seen);
   const plan = planOf(present, wanted);
   const next = defined(plan[0], "a step");
-  const client = await cluster.client();
-  const report = async (): Promise<Stepped> => {
+  const report = async (made: Step, left: number): Promise<Stepped> => {
+    migration.asked = undefined;
+    const { io } = migration.invocation;
+    if (made.kind === "remove") io.stdout(removedAdvice(labelOf(made.member)));
     const { revision, members: compared } = await cluster.compareHashes();
-    migration.invocation.io.stdout(
-      `${describe(next)}: done. ${compared} members are equal at revision ${revision}; ` +
-        `${plan.length - 2} steps to go.\n`,
+    io.stdout(
+      `${describe(made)}: done. ${compared} members are equal at revision ${revision}; ` +
+        `${left} steps to go.\n`,
     );
     return { done: false, waitsFor: "" };
   };
+  // The response was lost, as with a member that leaves; the cluster shows that it was made.
+  const { asked } = migration;
+  if (asked !== undefined && describe(asked) !== describe(next))
+    return report(asked, plan.length - 1);
+  const client = await cluster.client();
+  const done = () => report(next, plan.length - 2);
   switch (next.kind) {
     case "add":
+      migration.asked = next;
       await client.memberAdd([next.wanted.peerUrl], { isLearner: true });
-      return report();
+      return done();
     case "start":
       await start(migration, next.wanted, members);
       return { done: false, waitsFor: `${next.wanted.name} has not been started yet` };
     case "promote":
+      migration.asked = next;
       try {
         await client.memberPromote(next.member.id);
       } catch (error) {
@@ -98,17 +110,17 @@ async function step(migration: Migration): Promise<Stepped> {
         const how = progressOf(next.member.id, seen);
         return { done: false, waitsFor: `${next.wanted.name} catches up: ${how}` };
       }
-      return report();
+      return done();
     case "move-leader": {
       const leader = seen.find(({ member }) => member.ID === next.from.id);
       if (leader === undefined) return { done: false, waitsFor: "the leader does not respond" };
       await client.moveLeader(leader.endpoint, next.to.id);
-      return report();
+      return done();
     }
     case "remove":
+      migration.asked = next;
       await client.memberRemove(next.member.id);
-      migration.invocation.io.stdout(removedAdvice(labelOf(next.member)));
-      return report();
+      return done();
     case "done": {
       // Until it rises, an older etcd may come back, and a newer one would start on its entries.
       const version = program === "quorate" ? await cluster.version(seen) : undefined;
@@ -137,7 +149,14 @@ async function run(invocation: Invocation): Promise<void> {
     throw badArguments(`--to is quorate or etcd, not ${JSON.stringify(program)}`);
   const cluster = new MovingCluster(invocation);
   const wanted = wantedOf(flags.strings("member"));
-  const migration = { invocation, cluster, wanted, program, started: new Set<string>() };
+  const migration: Migration = {
+    invocation,
+    cluster,
+    wanted,
+    program,
+    started: new Set<string>(),
+    asked: undefined,
+  };
   try {
     const { members, seen } = await cluster.look();
     // The checks read databases: their code is loaded when the command runs.

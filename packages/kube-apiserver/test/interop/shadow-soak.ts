@@ -52,12 +52,17 @@ await withCluster({ executable }, async (cluster) => {
   const shadow = await TestShadow.of(cluster, "shadow");
   await withKubeApiserver(cluster.endpoints.join(","), async (access) => {
     const stop = new AbortController();
-    const random = randomLoad(cluster.endpoints, new SeededRandom(values.seed), stop.signal, {
-      writers: 4,
-      pauseMs: 20,
-      compactEveryMs: 30_000,
-      keptRevisions: 2000,
-    });
+    const random = randomLoad(
+      { endpoints: cluster.endpoints },
+      new SeededRandom(values.seed),
+      stop.signal,
+      {
+        writers: 4,
+        pauseMs: 20,
+        compactEveryMs: 30_000,
+        keptRevisions: 2000,
+      },
+    );
     const kube = kubeLoad(access, stop.signal);
     shadow.start();
     await shadow.reports("equal", ({ comparisons }) => comparisons.equal > 0);

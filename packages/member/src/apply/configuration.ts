@@ -16,11 +16,11 @@ import {
 import type { Transport } from "@quorate/transport";
 import type { LeaderView } from "../loop/leader-view.ts";
 import type { Lifetime } from "../loop/lifetime.ts";
-import type { LoopTurns } from "../loop/loop-turns.ts";
-import type { MalformedReport } from "../loop/malformed-report.ts";
+import type { LoopTurns } from "../loop/loop.ts";
 import type { Proposals } from "../loop/proposals.ts";
 import type { Departure } from "../membership/index.ts";
 import type { StoreRef } from "../reads/store-ref.ts";
+import type { MalformedReport } from "./applier.ts";
 
 export interface ConfigurationParts {
   readonly memberId: bigint;

@@ -8,7 +8,7 @@ import type { Lifetime } from "../loop/lifetime.ts";
 import type { MemberMetrics } from "../metrics/member-metrics.ts";
 import type { Publication } from "../publication.ts";
 import type { Configuration } from "./configuration.ts";
-import type { LogMarks } from "./log-marks.ts";
+import type { LogMarks } from "./persistence.ts";
 import type { StoreExchange } from "./store-exchange.ts";
 
 export interface SnapshotInstallDeps {
@@ -22,7 +22,7 @@ export interface SnapshotInstallDeps {
   readonly lifetime: Lifetime;
   readonly metrics: Pick<MemberMetrics, "snapshotApplyInProgress">;
   readonly logger: Logger;
-  readonly faults: FaultHook;
+  readonly faults: FaultHook | undefined;
 }
 
 export class SnapshotInstall {
@@ -36,7 +36,7 @@ export class SnapshotInstall {
   async save(snapshot: raftpb.Snapshot): Promise<void> {
     const { files, wal, marks, faults } = this.#deps;
     const { index, term, confState } = snapshot.metadata;
-    faults("before-snapshot-save");
+    faults?.("before-snapshot-save");
     marks.installing(index);
     files.save(snapshot);
     await wal.saveSnapshot({ index, term, confState });

@@ -5,7 +5,7 @@ import type { Raft } from "@quorate/raft";
 import type { Transport } from "@quorate/transport";
 import type { Lifetime } from "../loop/lifetime.ts";
 import type { StoreRef } from "../reads/store-ref.ts";
-import type { LogMarks } from "./log-marks.ts";
+import type { LogMarks } from "./persistence.ts";
 import type { SentSnapshots } from "./sent-snapshots.ts";
 
 export interface SnapshotSenderParts {

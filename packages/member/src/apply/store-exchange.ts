@@ -16,7 +16,7 @@ export interface StoreExchangeParts {
   readonly storeDir: string;
   /** What the store is opened with. */
   readonly storeOptions: StoreOptions;
-  readonly faults: FaultHook;
+  readonly faults: FaultHook | undefined;
   readonly store: StoreRef;
   /** Ends where there is no store any more. */
   readonly lifetime: Pick<Lifetime, "end">;
@@ -68,14 +68,14 @@ export class StoreExchange {
 
   async #exchange(index: number, replay: (store: Store) => Promise<void>): Promise<void> {
     const { disk, keyspaces, storeDir, storeOptions, faults, store: ref } = this.#parts;
-    faults("before-snapshot-install");
+    faults?.("before-snapshot-install");
     await ref.detach();
     await ref.current.close({ flush: false });
     installReceived(disk, storeDir, index);
     const store = await Store.open(keyspaces, storeDir, storeOptions);
     await replay(store);
     ref.attach(store);
-    faults("after-snapshot-install");
+    faults?.("after-snapshot-install");
   }
 }
 

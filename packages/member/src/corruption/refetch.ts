@@ -11,12 +11,12 @@ import type { Raft } from "@quorate/raft";
 import { NONE_AWAITED } from "@quorate/store";
 import type { PeerCall } from "@quorate/transport";
 import type { Configuration } from "../apply/configuration.ts";
-import type { LogMarks } from "../apply/log-marks.ts";
+import type { LogMarks } from "../apply/persistence.ts";
 import type { SnapshotReceiver } from "../apply/snapshot-receiver.ts";
 import type { StoreExchange } from "../apply/store-exchange.ts";
 import type { LeaderView } from "../loop/leader-view.ts";
 import type { Lifetime } from "../loop/lifetime.ts";
-import type { Standstill } from "../loop/loop-turns.ts";
+import type { Standstill } from "../loop/loop.ts";
 import type { StoreRef } from "../reads/store-ref.ts";
 
 export const STORE_TO_PATH = "/members/store-to/";

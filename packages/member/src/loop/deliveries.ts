@@ -13,6 +13,8 @@ export interface Refusable {
 
 /** Who waits for the result of a request. One of the two is called, once; neither throws. */
 export interface Proposer extends Refusable {
+  /** The caller has gone: a request that Raft has not taken yet is not proposed any more. */
+  readonly isGone?: boolean;
   /** @param result of applying the request here, an error of the store included */
   applied(result: AppliedEntry): void;
 }

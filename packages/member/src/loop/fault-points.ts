@@ -23,5 +23,3 @@ export type FaultPoint = (typeof FAULT_POINTS)[number];
 
 /** Called when a member passes a fault point. A throw stops the member there, as a crash would. */
 export type FaultHook = (point: FaultPoint) => void;
-
-export const noFaults: FaultHook = () => {};

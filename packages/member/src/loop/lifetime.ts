@@ -4,7 +4,7 @@
  */
 import { errorOf } from "@quorate/proto";
 import type { Slices } from "../reads/slices.ts";
-import type { LoopTurns } from "./loop-turns.ts";
+import type { LoopTurns } from "./loop.ts";
 import type { Proposals } from "./proposals.ts";
 import type { Reads } from "./reads.ts";
 

@@ -16,7 +16,7 @@
  */
 import type { Clock, Logger, Timer } from "@quorate/host";
 import { raftpb } from "@quorate/proto";
-import type { Raft, Ready } from "@quorate/raft";
+import { confChangeOf, isConfChange, type Raft, type Ready } from "@quorate/raft";
 import type { Transport } from "@quorate/transport";
 import type { Wal } from "@quorate/wal";
 import type { Applier } from "../apply/applier.ts";
@@ -30,12 +30,8 @@ import type { FaultHook } from "./fault-points.ts";
 import type { LeaderView } from "./leader-view.ts";
 import type { Lifetime } from "./lifetime.ts";
 import type { LoopBounds } from "./limits.ts";
-import type { LoopTurns, Standstill } from "./loop-turns.ts";
-import type { Proposals } from "./proposals.ts";
+import type { Proposals, Timeouts } from "./proposals.ts";
 import type { Reads } from "./reads.ts";
-import type { Timeouts } from "./timeouts.ts";
-import type { UnwrittenCommit } from "./unwritten-commit.ts";
-import { LastVoter } from "./unwritten-commit.ts";
 
 /**
  * A single entry is synced by a blocking call if the last sync took no longer than this: with
@@ -68,7 +64,7 @@ export interface LoopParts {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: MemberMetrics;
-  readonly faults: FaultHook;
+  readonly faults: FaultHook | undefined;
   readonly observer: MemberObserver | undefined;
 }
 
@@ -196,9 +192,9 @@ export class MemberLoop {
     const { wal, faults, standstill, unwritten, turns } = this.#parts;
     standstill.isOn = true;
     unwritten.hardState = undefined;
-    faults("before-wal-append");
+    faults?.("before-wal-append");
     wal.append(hardState, ready.entries);
-    faults("after-wal-append");
+    faults?.("after-wal-append");
     wal.sync().then(
       () =>
         this.#guard(() => {
@@ -225,9 +221,9 @@ export class MemberLoop {
     const step = this.#unsynced.push(ready);
     if (ready.mustSync || ready.entries.length > 0) {
       unwritten.hardState = undefined;
-      faults("before-wal-append");
+      faults?.("before-wal-append");
       wal.append(hardState, ready.entries);
-      faults("after-wal-append");
+      faults?.("after-wal-append");
       if (this.#isAlone(ready)) return step;
       wal.sync().then(
         () =>
@@ -261,7 +257,7 @@ export class MemberLoop {
     for (;;) {
       const first = this.#unsynced.takeDurable();
       if (first === undefined) return;
-      this.#parts.faults("after-wal-sync");
+      this.#parts.faults?.("after-wal-sync");
       this.#send(first.messages);
       this.#parts.raft.persisted(first.number);
     }
@@ -269,7 +265,7 @@ export class MemberLoop {
 
   #send(messages: readonly raftpb.Message[]): void {
     if (messages.length === 0) return;
-    this.#parts.faults("before-send");
+    this.#parts.faults?.("before-send");
     this.#noteHeartbeats(messages);
     let toPeers = messages;
     if (messages.some((message) => message.type === raftpb.MessageType.MsgSnap)) {
@@ -305,14 +301,14 @@ export class MemberLoop {
     const { raft, clock, faults, reads, proposals, applier, standstill } = this.#parts;
     if (this.#sliceStartMs === undefined) this.#sliceStartMs = clock.monotonicMs();
     else if (applier.isSliceOver(this.#sliceStartMs)) return;
-    faults("before-apply");
+    faults?.("before-apply");
     const index = applier.run(this.#sliceStartMs);
     if (index !== undefined) {
       raft.applied(index);
       reads.release(index);
       if (index >= this.#newest.index) proposals.succeeded(this.#newest.term);
     }
-    faults("after-apply");
+    faults?.("after-apply");
     if (!standstill.isInEntry) standstill.entryEnded();
   }
 
@@ -445,5 +441,189 @@ export class HeartbeatGaps {
   /** Forgets all: another leader begins, or the members are others. */
   reset(): void {
     this.#sentMs.clear();
+  }
+}
+
+/**
+ * A hard state whose only news is the commit index. It travels with the next append to the log,
+ * because no member depends on it being durable, but for the last voter (LastVoter).
+ */
+export class UnwrittenCommit {
+  readonly #wal: Wal;
+  /** The hard state that waits for an append; undefined for none. */
+  hardState: raftpb.HardState | undefined;
+
+  constructor(wal: Wal) {
+    this.#wal = wal;
+  }
+
+  /** Writes it now, for callers that are about to refer to it in the log. */
+  write(): void {
+    const hardState = this.hardState;
+    this.hardState = undefined;
+    if (hardState !== undefined) this.#wal.append(hardState, []);
+  }
+}
+
+const { ConfChangeRemoveNode } = raftpb.ConfChangeType;
+
+/** Where the log of a start is not looked at: so many voters may become one within it. */
+const MAX_VOTERS_AT_START = 3;
+
+/**
+ * Whether the removal of a member that leaves one voter is committed only in memory.
+ *
+ * A commit index alone is written lazily: a member that forgets it learns it again from a
+ * quorum of the configuration that it knows. Where a removal leaves one voter, that needs the
+ * removed member, which ends when it hears from the voter that the removal is committed
+ * (membership/departure.ts). A voter that forgets the commit then has no quorum for good. So it
+ * sends and applies nothing with that commit before the commit is on its disk.
+ */
+export class LastVoter {
+  /** Indexes of removals that are not known to be applied, ascending. */
+  #removals: number[] = [];
+  /** The commit is durable up to here. */
+  #savedTo: number;
+  /** Up to this index the log is that of the start, whose entries are not known here. */
+  readonly #startedTo: number;
+
+  /** @param commit durable up to here @param lastIndex of the log */
+  constructor(commit: number, lastIndex: number) {
+    this.#savedTo = commit;
+    this.#startedTo = lastIndex;
+  }
+
+  /** Entries are added to the log; the first may replace one, and all after it. */
+  wrote(entries: readonly raftpb.Entry[]): void {
+    const [first] = entries;
+    if (first === undefined) return;
+    if (this.#removals.length > 0)
+      this.#removals = this.#removals.filter((index) => index < first.index);
+    for (const entry of entries) if (isRemoval(entry)) this.#removals.push(entry.index);
+  }
+
+  /**
+   * Whether the commit has to be durable before it is sent and applied.
+   * @param commit the new commit index @param applied the last index that is applied
+   * @param voters of the configuration as applied
+   */
+  mustSave(commit: number, applied: number, voters: number): boolean {
+    if (commit <= this.#savedTo) return false;
+    if (this.#savedTo < this.#startedTo && voters <= MAX_VOTERS_AT_START) return true;
+    if (this.#removals.length === 0) return false;
+    this.#removals = this.#removals.filter((index) => index > applied);
+    const committed = this.#removals.filter((index) => index <= commit);
+    return committed.some((index) => index > this.#savedTo) && voters - committed.length <= 1;
+  }
+
+  /** The commit is durable up to an index. */
+  saved(commit: number): void {
+    this.#savedTo = Math.max(this.#savedTo, commit);
+  }
+}
+
+function isRemoval(entry: raftpb.Entry): boolean {
+  if (!isConfChange(entry)) return false;
+  try {
+    const changes = confChangeOf(entry)?.changes ?? [];
+    return changes.some(({ type }) => type === ConfChangeRemoveNode);
+  } catch {
+    // One that does not decode changes nothing.
+    return false;
+  }
+}
+
+/**
+ * The turns of the loop. Whoever has given Raft or its queues something to do wakes the loop, which
+ * then runs once at the end of the event loop's turn. At times it stands still (Standstill).
+ */
+export class LoopTurns {
+  readonly #clock: Clock;
+  #isSet = false;
+  /** The loop's turn; undefined before the start and after the stop. */
+  #turn: (() => void) | undefined;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** True from `start` to `stop`. */
+  get areRunning(): boolean {
+    return this.#turn !== undefined;
+  }
+
+  /** Runs `turn` in each turn of the event loop that somebody has woken it in. */
+  start(turn: () => void): void {
+    this.#turn = turn;
+    this.wake();
+  }
+
+  stop(): void {
+    this.#turn = undefined;
+  }
+
+  /** Sees to it that a turn follows. */
+  wake(): void {
+    if (this.#isSet || this.#turn === undefined) return;
+    this.#isSet = true;
+    this.#clock.endOfTurn(this.#due);
+  }
+
+  readonly #due = (): void => {
+    this.#isSet = false;
+    this.#turn?.();
+  };
+}
+
+/**
+ * Times in which nothing is written, sent or applied, while Raft goes on hearing its peers: a
+ * received store is put in the place of this one, or a commit has to be durable before anybody
+ * hears of it.
+ */
+export class Standstill {
+  readonly #turns: LoopTurns;
+  /** True while the loop stands. */
+  isOn = false;
+  /** True while an entry is begun and not finished; the applier says so. */
+  isInEntry = false;
+  /** Ends the wait for the end of the entry that is being applied. */
+  #entryEnded: (() => void) | undefined;
+
+  constructor(turns: LoopTurns) {
+    this.#turns = turns;
+  }
+
+  /** True while no further entry may begin: the end of the present one is waited for. */
+  get holdsEntries(): boolean {
+    return this.#entryEnded !== undefined;
+  }
+
+  /** No entry is being applied any more: it is finished or given up, or the member ends. */
+  entryEnded(): void {
+    this.#entryEnded?.();
+  }
+
+  /**
+   * Runs `task` while the loop stands. An entry that is being applied is finished before. Rejects
+   * while a snapshot is being installed, or the commit of a removal saved.
+   */
+  async run(task: () => Promise<void>): Promise<void> {
+    if (this.#entryEnded !== undefined)
+      throw new Error("the member is about to stand still already");
+    if (this.isInEntry && !this.isOn && this.#turns.areRunning) {
+      await new Promise<void>((resolve) => {
+        this.#entryEnded = resolve;
+      });
+      this.#entryEnded = undefined;
+    }
+    if (this.isOn || !this.#turns.areRunning)
+      throw new Error("the member is installing a snapshot, saving a commit, or ending");
+    this.isOn = true;
+    try {
+      await task();
+    } finally {
+      this.isOn = false;
+      this.#turns.wake();
+    }
   }
 }

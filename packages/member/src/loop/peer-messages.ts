@@ -30,7 +30,7 @@ import { checkedUrls } from "../membership/member-urls.ts";
 import type { StoreRef } from "../reads/store-ref.ts";
 import type { Lifetime } from "./lifetime.ts";
 import { MAX_WAITING_PROPOSALS } from "./limits.ts";
-import type { LoopTurns } from "./loop-turns.ts";
+import type { LoopTurns } from "./loop.ts";
 
 const { MsgProp, MsgSnap } = raftpb.MessageType;
 const { EntryConfChange, EntryNormal } = raftpb.EntryType;
@@ -63,7 +63,8 @@ export class PeerMessages {
 
   /** Messages of a peer's stream. */
   received(messages: readonly raftpb.Message[]): void {
-    this.#parts.departure.heard(messages);
+    const { departure } = this.#parts;
+    if (departure.removal !== undefined) departure.heard(messages);
     this.step(this.#admit(messages));
   }
 

@@ -16,7 +16,13 @@
  * TooManyRequests.
  */
 import type { Clock } from "@quorate/host";
-import { type ErrorName, errorOf, InternalRaftRequest, uint64Of } from "@quorate/proto";
+import {
+  type ErrorName,
+  type EtcdError,
+  errorOf,
+  InternalRaftRequest,
+  uint64Of,
+} from "@quorate/proto";
 import type { Raft } from "@quorate/raft";
 import {
   type Applied,
@@ -28,12 +34,15 @@ import {
   type RequestKind,
   type RequestLimits,
 } from "@quorate/store";
+import type { Transport } from "@quorate/transport";
+import type { MemberConfig } from "../config/member-config.ts";
 import { type Identity, memberIdentity } from "../identity/caller.ts";
+import type { MemberMetrics } from "../metrics/member-metrics.ts";
 import type { StoreRef } from "../reads/store-ref.ts";
 import { type Deliveries, type Proposer, proposerOf } from "./deliveries.ts";
+import type { LeaderView } from "./leader-view.ts";
 import type { LoopBounds } from "./limits.ts";
-import type { LoopTurns } from "./loop-turns.ts";
-import type { Timeouts } from "./timeouts.ts";
+import type { LoopTurns } from "./loop.ts";
 
 /** One request that waits for its result. */
 interface Waiter {
@@ -323,7 +332,10 @@ export class Proposals {
     this.#applying = 0n;
   }
 
-  /** Ends the waiters whose time is up. Call it about every tick. */
+  /**
+   * Ends the waiters whose time is up, or who are gone before Raft had their request. Call it about
+   * every tick.
+   */
   expire(timeouts: Timeouts): void {
     const now = this.#parts.clock.monotonicMs();
     for (let next = this.#successions[0]; next !== undefined && next.dueMs <= now; ) {
@@ -332,13 +344,32 @@ export class Proposals {
       next = this.#successions[0];
     }
     for (const [id, waiter] of this.#waiting) {
-      if (waiter.startedMs + this.#options.timeoutMs > now) return;
-      if (id === this.#applying) continue;
-      this.#end(id, waiter, timeouts.error(waiter.startedMs, false));
+      if (waiter.startedMs + this.#options.timeoutMs > now) break;
+      if (id !== this.#applying) this.#end(id, waiter, timeouts.error(waiter.startedMs, false));
     }
-    // No caller waits: payloads that found no leader in all that time must not be proposed out of
-    // the blue later.
-    if (this.#waiting.size === 0) this.#clearQueue();
+    this.#dropUnwanted(timeouts);
+  }
+
+  /**
+   * Takes what nobody waits for any more out of the queue: a request that found no leader must not
+   * be proposed out of the blue later (etcd: raft's node.stepWait ends with its context).
+   */
+  #dropUnwanted(timeouts: Timeouts): void {
+    if (this.#queue.length === 0) return;
+    const [queue, ids] = [this.#queue, this.#queuedIds];
+    this.#clearQueue();
+    for (const [i, payload] of queue.entries()) {
+      const id = ids[i] ?? 0n;
+      const waiter = this.#waiting.get(id);
+      if (waiter === undefined) continue;
+      if (waiter.proposer.isGone === true) {
+        this.#end(id, waiter, timeouts.error(waiter.startedMs, false));
+        continue;
+      }
+      this.#queue.push(payload);
+      this.#queuedIds.push(id);
+      this.#queuedBytes += payload.length;
+    }
   }
 
   /** Ends the waiters whose requests were handed to Raft before `term`. */
@@ -423,5 +454,49 @@ export class RequestIds {
     this.#lower = (this.#lower + 1) >>> 0;
     if (this.#lower === 0) this.#upper = (this.#upper + 1) & 0xffff;
     return uint64Of(((this.#prefix << 16) | this.#upper) >>> 0, this.#lower);
+  }
+}
+
+export interface TimeoutParts {
+  readonly metrics: Pick<MemberMetrics, "proposalsFailed">;
+  readonly config: Pick<MemberConfig, "electionTimeoutMs">;
+  readonly leader: LeaderView;
+  readonly store: StoreRef;
+  readonly transport: Pick<Transport, "peers">;
+}
+
+/** The errors of proposals that nobody has answered, by what is known of the cluster (etcd:
+ * parseProposeCtxErr). */
+export class Timeouts {
+  readonly #parts: TimeoutParts;
+
+  constructor(parts: TimeoutParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * The error that a proposal ends with; it is counted.
+   * @param startedMs when it was made, in monotonic milliseconds
+   * @param isSucceeded its leader has been succeeded, and the successor's entries are applied
+   */
+  error(startedMs: number, isSucceeded: boolean): EtcdError {
+    this.#parts.metrics.proposalsFailed.add();
+    return errorOf(isSucceeded ? "TimeoutDueToLeaderFail" : this.#reason(startedMs));
+  }
+
+  #reason(startedMs: number): ErrorName {
+    const { config, store, transport } = this.#parts;
+    const { memberId, leader, electedMs } = this.#parts.leader;
+    const leaderLostMs = electedMs - 2 * config.electionTimeoutMs;
+    if (startedMs > leaderLostMs && startedMs < electedMs) return "TimeoutDueToLeaderFail";
+    if (leader === 0n) return "Timeout";
+    const connected = transport
+      .peers()
+      .filter((peer) => peer.activeSinceMs !== undefined && peer.activeSinceMs <= startedMs);
+    const isReachable =
+      leader === memberId
+        ? connected.length + 1 > store.current.membership.members().length / 2
+        : connected.some((peer) => peer.id === leader);
+    return isReachable ? "Timeout" : "TimeoutDueToConnectionLost";
   }
 }

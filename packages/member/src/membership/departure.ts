@@ -9,7 +9,7 @@
  *     the removal left one voter     that voter may need this member's vote, and there is no other
  *                                    voter: the member stays until the voter is known to have
  *                                    committed the removal, also over restarts. The voter has
- *                                    that on its disk before it says so (loop/unwritten-commit.ts)
+ *                                    that on its disk before it says so (loop/loop.ts)
  *     a peer says so, and it has not applied it    it ends at once: no peer will send to it
  */
 import type { Clock, Logger, Timer } from "@quorate/host";
@@ -54,7 +54,8 @@ export class Departure {
   readonly #parts: DepartureParts;
   /** When this member learnt that it was removed. */
   #sinceMs: number | undefined;
-  #removal: Removal | undefined;
+  /** Undefined: none was applied here. */
+  removal: Removal | undefined;
   /** A peer is known to know of the removal. */
   #isKnown = false;
   /** At most two: the wait, and its end once a peer knows. */
@@ -68,7 +69,7 @@ export class Departure {
   applied(removal: Removal): void {
     if (this.#sinceMs !== undefined) return;
     this.#begin();
-    this.#removal = removal;
+    this.removal = removal;
     const { electionTimeoutMs, logger, memberId } = this.#parts;
     const isNeeded = removal.voters === 1;
     if (isNeeded) {
@@ -90,7 +91,7 @@ export class Departure {
    * removal.
    */
   heard(messages: readonly raftpb.Message[]): void {
-    const removal = this.#removal;
+    const removal = this.removal;
     if (removal?.voters !== 1 || this.#isKnown) return;
     if (
       messages.some(
@@ -120,7 +121,7 @@ export class Departure {
 
   #endAfter(delayMs: number): void {
     const { clock, lifetime } = this.#parts;
-    this.#timers.push(clock.after(delayMs, () => lifetime.end(this.#removal?.error)));
+    this.#timers.push(clock.after(delayMs, () => lifetime.end(this.removal?.error)));
   }
 
   #begin(): void {

@@ -4,7 +4,7 @@
  */
 import type { Clock, Logger } from "@quorate/host";
 import { errorOf, idToHex } from "@quorate/proto";
-import type { Flusher } from "../apply/flusher.ts";
+import type { Flusher } from "../apply/persistence.ts";
 import type { StoreExchange } from "../apply/store-exchange.ts";
 import type { MemberConfig } from "../config/member-config.ts";
 import type { LeaderView } from "../loop/leader-view.ts";

@@ -263,6 +263,10 @@ abstract class LateAnswer extends Later<UnaryResponse> {
     return callerOf(this.#context);
   }
 
+  get isGone(): boolean {
+    return this.#context.cancelled;
+  }
+
   refused(error: unknown): void {
     this.rejected(toStatusError(error));
   }

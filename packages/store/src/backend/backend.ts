@@ -33,7 +33,7 @@ import { defined, fromLatin1, type KeyValue, toLatin1 } from "@quorate/proto";
 import type { TableFiles } from "../level-files/records.ts";
 import { STORE_BOUNDS } from "./bounds.ts";
 import { assert } from "./invariants.ts";
-import { RevisionRecords } from "./revision-records.ts";
+import { RevisionRecords } from "./revision.ts";
 
 /** The prefix byte of each bucket. */
 export const Bucket = {
@@ -96,7 +96,7 @@ function* batchOf({ changes, bulk, records }: ChangeSet): Generator<KeyspaceWrit
   for (const [key, value] of changes) yield { key: fromLatin1(key), value };
 }
 
-/** Records of keys and leases, and the sum of their sizes (live-bytes.ts). */
+/** Records of keys and leases, and the sum of their sizes (LiveBytes). */
 export interface LiveSizes {
   readonly records: number;
   readonly bytes: number;
@@ -163,8 +163,6 @@ export class Backend {
   beforeFlush: () => void = () => {};
   /** The records of keys and leases in the last batch's state; asked for each snapshot. */
   liveSizes: () => LiveSizes = () => ({ records: 0, bytes: 0 });
-  /** The revision of the last transaction whose records were put; asked when a batch is made. */
-  revisionNow: () => number = () => 0;
   #writtenRevision = 0;
 
   /**
@@ -347,7 +345,6 @@ export class Backend {
     if (this.#active.ops === 0) return;
     assert(this.#flushing === undefined, "STORE-1");
     const set = this.#active;
-    const revision = this.revisionNow();
     this.#flushing = set;
     this.#active = new ChangeSet();
     try {
@@ -357,7 +354,7 @@ export class Backend {
       throw error;
     }
     this.#flushing = undefined;
-    this.#writtenRevision = revision;
+    this.#writtenRevision = Math.max(this.#writtenRevision, set.records.lastMain);
   }
 
   /** Records of transactions up to this revision are on the disk: none of them waits for it. */

@@ -15,7 +15,7 @@ import {
 import type { KeyspaceRecord } from "@quorate/host";
 import { CodedError, EMPTY, type raftpb } from "@quorate/proto";
 import { type BackendSnapshot, Bucket } from "../backend/backend.ts";
-import { PREFIX_BYTES } from "../backend/live-bytes.ts";
+import { PREFIX_BYTES } from "../backend/meta.ts";
 import { TOMBSTONE_BYTES } from "../backend/revision.ts";
 import type { TableRecords } from "../level-files/records.ts";
 import { FILE_BUCKETS, metaForFile } from "./schema.ts";

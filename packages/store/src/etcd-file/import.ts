@@ -18,8 +18,7 @@ import {
 } from "@quorate/proto";
 import { Backend, Bucket } from "../backend/backend.ts";
 import { currentDirectory } from "../backend/directories.ts";
-import { writeFollowsEtcd } from "../backend/follows-etcd.ts";
-import { type Position, writePosition } from "../backend/meta.ts";
+import { type Position, writeFollowsEtcd, writePosition } from "../backend/meta.ts";
 import { decodeRevision, encodeRevision } from "../backend/revision.ts";
 import { leaseKey } from "../lease/lessor.ts";
 import type { Member } from "../membership/member.ts";

@@ -12,7 +12,7 @@ import { errorOf, fromLatin1, leasepb, toHex, WireError } from "@quorate/proto";
 import { type Backend, type BackendSnapshot, Bucket } from "../backend/backend.ts";
 import { StoreDamageError } from "../backend/errors.ts";
 import { violated } from "../backend/invariants.ts";
-import { LiveBytes } from "../backend/live-bytes.ts";
+import { LiveBytes } from "../backend/meta.ts";
 import { STEP_KEYS, type Steps } from "../backend/steps.ts";
 import { KeyTree, type LeaseBook, type Mvcc, type WriteTxn } from "../mvcc/index.ts";
 import { LeaseCoverages, MAX_FORGOTTEN_KEYS } from "./lease-coverage.ts";

@@ -9,7 +9,7 @@
 import { crc32c, errorOf, fromUtf8, KeyValue, toLatin1 } from "@quorate/proto";
 import { Bucket } from "../backend/backend.ts";
 import { assert } from "../backend/invariants.ts";
-import { LIVE_BYTES } from "../backend/live-bytes.ts";
+import { LIVE_BYTES } from "../backend/meta.ts";
 import { decodeRevision, encodeRevision } from "../backend/revision.ts";
 import type { Compaction } from "./compaction.ts";
 import type { KeyIndex } from "./key-index.ts";

@@ -15,14 +15,13 @@ import { KeyValue, toHex, toLatin1 } from "@quorate/proto";
 import { type Backend, Bucket } from "../backend/backend.ts";
 import { StoreDamageError } from "../backend/errors.ts";
 import { assert } from "../backend/invariants.ts";
-import { LiveBytes } from "../backend/live-bytes.ts";
+import { LiveBytes } from "../backend/meta.ts";
 import { decodeRevision, encodeRevision } from "../backend/revision.ts";
 import type { TableRecords } from "../level-files/records.ts";
 import { Compaction } from "./compaction.ts";
 import { HashRuns, hashAll, hashKV, type KeyValueHash } from "./hash.ts";
 import { PinnedView, type PinOptions } from "./pinned-view.ts";
-import type { KeyRange } from "./read-view.ts";
-import { ReadView } from "./read-view.ts";
+import { type KeyRange, ReadView } from "./read-view.ts";
 import { restoreIndex } from "./restore.ts";
 import {
   FINISHED_COMPACT,

@@ -7,7 +7,7 @@
 import { EMPTY, KeyValue, Reader, toHex, toLatin1, WireError } from "@quorate/proto";
 import { type BackendSnapshot, Bucket } from "../backend/backend.ts";
 import { StoreDamageError } from "../backend/errors.ts";
-import { liveSizeBytes } from "../backend/live-bytes.ts";
+import { liveSizeBytes } from "../backend/meta.ts";
 import {
   compareRevisions,
   decodeRevision,

@@ -3,7 +3,7 @@ import { defined, fromUtf8 } from "@quorate/proto";
 import { type Backend, Bucket } from "../backend/backend.ts";
 import { STORE_BOUNDS, type StoreBounds } from "../backend/bounds.ts";
 import { StoreDamageError } from "../backend/errors.ts";
-import type { LiveBytes } from "../backend/live-bytes.ts";
+import type { LiveBytes } from "../backend/meta.ts";
 import { decodeRevision, encodeRevision } from "../backend/revision.ts";
 import { STEP_KEYS } from "../backend/steps.ts";
 import type { KeyIndex } from "./key-index.ts";
@@ -66,7 +66,6 @@ export class MvccState {
     this.liveBytes = liveBytes;
     this.stepKeys = stepKeys;
     this.bounds = bounds;
-    backend.revisionNow = () => this.currentRevision;
   }
 
   /** As `record`, if that needs no read from the disk, else undefined. */

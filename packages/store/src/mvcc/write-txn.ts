@@ -12,7 +12,7 @@ import type { KeyspaceWrite } from "@quorate/host";
 import { fromLatin1, KeyValue, varintSize } from "@quorate/proto";
 import { Bucket, type BulkRecords, prefixed } from "../backend/backend.ts";
 import { violated } from "../backend/invariants.ts";
-import { liveSizeBytes } from "../backend/live-bytes.ts";
+import { liveSizeBytes } from "../backend/meta.ts";
 import { encodeRevision, REVISION_BYTES, TOMBSTONE_BYTES } from "../backend/revision.ts";
 import type { Steps } from "../backend/steps.ts";
 import { KeyIndex } from "./key-index.ts";

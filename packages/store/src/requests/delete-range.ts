@@ -1,8 +1,18 @@
 /** DeleteRange: a tombstone for each key of a range. */
-import { type DeleteRangeRequest, type DeleteRangeResponse, toLatin1 } from "@quorate/proto";
+import {
+  type DeleteRangeRequest,
+  type DeleteRangeResponse,
+  type ErrorName,
+  toLatin1,
+} from "@quorate/proto";
 import { headerAt } from "../backend/revision.ts";
 import { runSteps, type Steps } from "../backend/steps.ts";
 import { keyRange, type LeaseBook, type Mvcc, type WriteTxn } from "../mvcc/index.ts";
+
+/** The error of a deletion that no state makes valid; undefined for a valid one. */
+export function checkDeleteRange(request: DeleteRangeRequest): ErrorName | undefined {
+  return request.key.length === 0 ? "EmptyKey" : undefined;
+}
 
 /**
  * Deletes in a transaction of its own, without a pause; without a key in the range the revision

@@ -12,6 +12,9 @@ import type { Steps } from "../backend/steps.ts";
 import type { Lessor } from "../lease/lessor.ts";
 import type { Mvcc } from "../mvcc/index.ts";
 
+/** Bytes of a lease, as the space quota estimates them. */
+export const LEASE_COST_BYTES = 64;
+
 /** @throws EtcdError LeaseNotFound (id 0), LeaseTTLTooLarge, LeaseExist */
 export function applyLeaseGrant(
   mvcc: Mvcc,

@@ -1,8 +1,30 @@
 /** Put: a new value for a key. */
-import { errorOf, KeyValue, type PutRequest, type PutResponse, toLatin1 } from "@quorate/proto";
+import {
+  type ErrorName,
+  errorOf,
+  KeyValue,
+  type PutRequest,
+  type PutResponse,
+  toLatin1,
+} from "@quorate/proto";
 import { assert } from "../backend/invariants.ts";
 import { headerAt } from "../backend/revision.ts";
 import type { LeaseBook, Mvcc, WriteTxn } from "../mvcc/index.ts";
+
+/** The error of a put that no state makes valid; undefined for a valid one. */
+export function checkPut(request: PutRequest): ErrorName | undefined {
+  if (request.key.length === 0) return "EmptyKey";
+  if (request.ignoreValue && request.value.length > 0) return "ValueProvided";
+  if (request.ignoreLease && request.lease !== 0n) return "LeaseProvided";
+  return undefined;
+}
+
+/** Bytes of a key besides its name and value. */
+const KEY_OVERHEAD_BYTES = 256;
+/** What a put may add to the store, as the space quota estimates it (etcd: storage/quota.go). */
+export function putCostBytes(request: PutRequest): number {
+  return KEY_OVERHEAD_BYTES + request.key.length + request.value.length;
+}
 
 /**
  * Puts in a transaction of its own. @param answered false if no caller waits for the response:

@@ -17,6 +17,7 @@ import {
   compare,
   defined,
   EMPTY,
+  type ErrorName,
   fromLatin1,
   KeyValue,
   RangeRequest_SortOrder as Order,
@@ -36,6 +37,17 @@ import {
   type VisitKey,
 } from "../mvcc/index.ts";
 import { LastRows, type RowBuffer, SortedRows } from "./rows.ts";
+
+const SORT_ORDERS: ReadonlySet<number> = new Set(Object.values(Order));
+const SORT_TARGETS: ReadonlySet<number> = new Set(Object.values(Target));
+
+/** The error of a range that no state makes valid; undefined for a valid one. */
+export function checkRange(request: RangeRequest): ErrorName | undefined {
+  if (request.key.length === 0) return "EmptyKey";
+  if (!SORT_ORDERS.has(request.sortOrder) || !SORT_TARGETS.has(request.sortTarget))
+    return "InvalidSortOption";
+  return undefined;
+}
 
 /** Reads the applied state, without a pause. @throws EtcdError FutureRev, Compacted */
 export function applyRange(mvcc: Mvcc, request: RangeRequest): RangeResponse {

@@ -8,8 +8,10 @@
 import {
   AlarmRequest,
   AlarmRequest_AlarmAction,
+  type AlarmResponse,
   AlarmType,
   CompactionRequest,
+  type CompactionResponse,
   DeleteRangeRequest,
   DowngradeVersionTestRequest,
   errorOf,
@@ -23,34 +25,26 @@ import {
   TxnRequest,
 } from "@quorate/proto";
 import { AUTH_REQUESTS } from "../auth/auth-requests.ts";
+import type { Alarm, Alarms } from "../backend/alarms.ts";
+import { headerAt } from "../backend/revision.ts";
 import { InvalidRequestError } from "../entry/invalid-request.ts";
 import { MAX_LEASE_TTL_SECONDS } from "../lease/lessor.ts";
+import type { Mvcc } from "../mvcc/index.ts";
 import type { ReadView } from "../mvcc/read-view.ts";
-import { applyAlarm } from "./alarm.ts";
-import {
-  checkDeleteRange,
-  checkPut,
-  checkRange,
-  checkTxn,
-  isShortTxn,
-  LEASE_COST_BYTES,
-  putCostBytes,
-  txnCostBytes,
-} from "./check.ts";
-import { applyCompaction } from "./compaction.ts";
-import { decodeTxn } from "./decode-txn.ts";
-import { applyDelete, deleteInSteps, isSingleDelete } from "./delete-range.ts";
+import { applyDelete, checkDeleteRange, deleteInSteps, isSingleDelete } from "./delete-range.ts";
 import {
   applyLeaseCheckpoint,
   applyLeaseGrant,
   applyLeaseRevoke,
   isShortRevoke,
+  LEASE_COST_BYTES,
   revokeInSteps,
 } from "./lease.ts";
-import { applyPut } from "./put.ts";
-import { range } from "./range.ts";
+import { applyPut, checkPut, putCostBytes } from "./put.ts";
+import { checkRange, range } from "./range.ts";
 import type { RequestLimits, RequestRecord } from "./request-record.ts";
 import { applyShortTxn, txnInSteps } from "./txn.ts";
+import { checkTxn, decodeTxn, isShortTxn, txnCostBytes } from "./txn-check.ts";
 import { copiedBytes } from "./work.ts";
 
 /** Leases of one checkpoint entry (etcd: maxLeaseCheckpointBatchSize). */
@@ -263,4 +257,35 @@ export function costOfRequest<K extends RequestKind>(
  */
 export function checkRequest(kind: RequestKind, bytes: Uint8Array, limits: RequestLimits): void {
   checkMessage(kind, decodeRequest(kind, bytes, limits), limits);
+}
+
+/**
+ * Schedules compaction; compactStep() then deletes the records. A `physical` request gets its
+ * response once mvcc.compactedRevision has reached its revision. @throws EtcdError Compacted,
+ * FutureRev
+ */
+export function applyCompaction(mvcc: Mvcc, request: CompactionRequest): CompactionResponse {
+  mvcc.compact(request.revision);
+  return { header: headerAt(mvcc.currentRevision) };
+}
+
+/**
+ * For GET: the alarms of the request's kind (NONE: all) of any member. Otherwise: the alarm that
+ * was raised or ended, or none if there was nothing to end or no kind is given. Member id 0 is an
+ * id like any other.
+ */
+export function applyAlarm(mvcc: Mvcc, alarms: Alarms, request: AlarmRequest): AlarmResponse {
+  const { action, memberID, alarm } = request;
+  let concerned: readonly Alarm[] = [];
+  if (action === AlarmRequest_AlarmAction.GET) concerned = alarms.list(alarm);
+  else if (action === AlarmRequest_AlarmAction.ACTIVATE && alarm !== AlarmType.NONE) {
+    concerned = [alarms.activate(memberID, alarm, mvcc.compactRevision)];
+  } else if (action === AlarmRequest_AlarmAction.DEACTIVATE) {
+    const ended = alarms.deactivate(memberID, alarm);
+    if (ended !== undefined) concerned = [ended];
+  }
+  return {
+    header: headerAt(mvcc.currentRevision),
+    alarms: concerned.map(({ memberId, type }) => ({ memberID: memberId, alarm: type })),
+  };
 }

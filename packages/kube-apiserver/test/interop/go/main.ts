@@ -11,7 +11,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startApiServer } from "@quorate/kube-apiserver/node";
 import { readArguments } from "../../../../../scripts/dev/command-line.ts";
-import { envtestAssets } from "../../../../../test/support/envtest.ts";
+import { envtestAssets } from "../../envtest-assets.ts";
 
 /** Runs a program to its end; the server in this process goes on. */
 function run(command: string, args: readonly string[], cwd: string, env = {}): Promise<number> {

@@ -13,7 +13,7 @@ import { join } from "node:path";
 import { startApiServer } from "@quorate/kube-apiserver/node";
 import { loadAll } from "js-yaml";
 import { readArguments } from "../../../../../scripts/dev/command-line.ts";
-import { envtestAssets } from "../../../../../test/support/envtest.ts";
+import { envtestAssets } from "../../envtest-assets.ts";
 
 interface Suite {
   readonly name: string;

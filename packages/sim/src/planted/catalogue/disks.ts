@@ -53,9 +53,9 @@ export const DISK_BUGS: Readonly<Record<string, CatalogueBug>> = {
     sim: "no",
   },
   "a sync of the segment before counts for one of the same length": {
-    at: "wal/src/syncs.ts#Syncs.sync",
-    find: "$file === $end.file && $length === $end.lengthBytes",
-    put: "$length === $end.lengthBytes",
+    at: "wal/src/wal.ts#Wal.#sync",
+    find: "$running.file === this.#tail && $running.lengthBytes === this.#offset",
+    put: "$running.lengthBytes === this.#offset",
     tests: ["packages/wal/test/syncs.test.ts"],
     sim: "no",
   },

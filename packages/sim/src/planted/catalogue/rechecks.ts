@@ -12,13 +12,13 @@ const JOBS_TESTS = ["packages/member/test/changed-meanwhile.test.ts"];
 /** A look that is left out, by what changes while the code waits. */
 const RECHECKS: Readonly<Record<string, Omit<CatalogueBug, "sim">>> = {
   "another store is in place when a mark's flush is done": {
-    at: "member/src/apply/log-marks.ts#LogMarks.#mark",
+    at: "member/src/apply/persistence.ts#LogMarks.#mark",
     find: "$index <= $previous || $store !== this.#parts.store.current",
     put: "$index <= $previous",
     tests: MARKS_TESTS,
   },
   "a received snapshot overtakes a mark while it is written": {
-    at: "member/src/apply/log-marks.ts#LogMarks.#mark",
+    at: "member/src/apply/persistence.ts#LogMarks.#mark",
     find: "$index <= this.#lastMarkIndex",
     put: "false",
     tests: MARKS_TESTS,
@@ -92,7 +92,7 @@ const RECHECKS: Readonly<Record<string, Omit<CatalogueBug, "sim">>> = {
     tests: ["packages/server/test/publication.test.ts", ...JOBS_TESTS],
   },
   "a snapshot begins to be installed while an entry is finished": {
-    at: "member/src/loop/loop-turns.ts#Standstill.run",
+    at: "member/src/loop/loop.ts#Standstill.run",
     find: "this.isOn || !this.#turns.areRunning",
     put: "!this.#turns.areRunning",
     tests: JOBS_TESTS,

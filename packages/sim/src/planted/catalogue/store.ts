@@ -149,7 +149,7 @@ export const STORE_BUGS: Readonly<Record<string, CatalogueBug>> = {
     seed: 9,
   },
   "lowered-position-unnoticed": {
-    at: "store/src/backend/live-bytes.ts#LiveBytes.check",
+    at: "store/src/backend/meta.ts#LiveBytes.check",
     find: "$savedIndex > $index",
     put: "$savedIndex > $index + 1000",
     sim: { ...HARSH_DISKS, harshDisks: 20 },
@@ -200,7 +200,7 @@ export const STORE_BUGS: Readonly<Record<string, CatalogueBug>> = {
     tests: ["packages/store/test/*.test.ts"],
   },
   "a comparison over a range holds if it does for some key": {
-    at: "store/src/requests/compare.ts#holdsForRange",
+    at: "store/src/requests/txn.ts#holdsForRange",
     find: `
       $all = isResult($result, $found);
       return $all;`,
@@ -217,7 +217,7 @@ export const STORE_BUGS: Readonly<Record<string, CatalogueBug>> = {
     sim: "no",
   },
   "records of an entry of many turns are read from another's block": {
-    at: "store/src/backend/revision-records.ts#RevisionRecords.addAll",
+    at: "store/src/backend/revision.ts#RevisionRecords.addAll",
     find: "firstBlock + $other.#blockOf[i]",
     put: "$other.#blockOf[i]",
     tests: ["packages/store/test/revision-records.test.ts"],

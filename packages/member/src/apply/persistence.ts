@@ -1,7 +1,7 @@
 /**
- * New beginnings of the log, which keep it short.
+ * How applied entries get to the disk a second time, in the store, and leave the log then.
  *
- * Every `snapshotCount` entries, or when they hold `maxLogBytes`, the log gets a new beginning: the
+ * The store's changes are written in batches (Flusher). Every `snapshotCount` entries, or when they hold `maxLogBytes`, the log gets a new beginning: the
  * store is flushed, a mark for its index goes into the WAL (with a .snap file beside it, as in
  * etcd), old segments go, and Raft drops entries from memory, but for the last `catchUpEntries`
  * (and at most `maxCatchUpBytes`) that a slow follower may still want. A follower that wants older
@@ -11,19 +11,20 @@
  * cluster's version says that all members are of 3.6 or later: a member of etcd 3.7 that joins then
  * gets the store, and the log after them.
  */
-import type { Logger } from "@quorate/host";
+import type { Clock, Logger, Timer } from "@quorate/host";
+import type { Histogram } from "@quorate/metrics";
 import { EMPTY, raftpb } from "@quorate/proto";
 import type { Raft } from "@quorate/raft";
 import { isV2 } from "@quorate/store";
 import type { SnapshotFiles, Wal } from "@quorate/wal";
 import type { FaultHook } from "../loop/fault-points.ts";
 import type { Lifetime } from "../loop/lifetime.ts";
-import type { LoopTurns } from "../loop/loop-turns.ts";
-import type { UnwrittenCommit } from "../loop/unwritten-commit.ts";
+import type { LoopTurns, UnwrittenCommit } from "../loop/loop.ts";
 import { compareVersions } from "../membership/versions.ts";
 import type { StoreRef } from "../reads/store-ref.ts";
 import type { SentSnapshots } from "./sent-snapshots.ts";
 import type { SnapshotReceiver } from "./snapshot-receiver.ts";
+import type { StoreExchange } from "./store-exchange.ts";
 
 export interface LogMarkLimits {
   readonly snapshotCount: number;
@@ -51,7 +52,7 @@ export interface LogMarksParts {
   readonly receiver: SnapshotReceiver;
   readonly lifetime: Lifetime;
   readonly logger: Logger;
-  readonly faults: FaultHook;
+  readonly faults: FaultHook | undefined;
 }
 
 /** The first version of etcd that writes no entries of the v2 store. */
@@ -63,6 +64,7 @@ interface ByteMark {
   readonly totalBytes: number;
 }
 
+/** New beginnings of the log, which keep it short. */
 export class LogMarks {
   readonly #limits: LogMarkLimits;
   readonly #parts: LogMarksParts;
@@ -121,24 +123,24 @@ export class LogMarks {
     const { wal, files, logger, faults } = this.#parts;
     const store = this.#parts.store.current;
     const position = store.position;
-    faults("before-backend-flush");
+    faults?.("before-backend-flush");
     await store.flush();
-    faults("after-backend-flush");
+    faults?.("after-backend-flush");
     const { index, term, confState } = position;
     const previous = this.#lastMarkIndex;
     if (index <= previous || store !== this.#parts.store.current) return;
-    faults("before-snapshot-mark");
+    faults?.("before-snapshot-mark");
     this.#parts.unwritten.write();
     files.save({ data: EMPTY, metadata: { index, term, confState } });
     await wal.saveSnapshot({ index, term, confState });
-    faults("after-snapshot-mark");
+    faults?.("after-snapshot-mark");
     logger.info("saved snapshot", { "snapshot-index": index, "snapshot-term": term });
     // A received snapshot may have overtaken this mark while it was written.
     if (index <= this.#lastMarkIndex) return;
     this.#lastMarkIndex = index;
     this.#bytesAtLastMark = this.#totalBytes;
     this.#compactLog(index, confState);
-    faults("before-log-release");
+    faults?.("before-log-release");
     // The mark before this one stays startable, should this one's segment be damaged.
     wal.release(previous, this.#limits.maxWalFiles);
     files.purge(this.#limits.maxSnapshotFiles);
@@ -193,5 +195,62 @@ export class LogMarks {
   /** The received snapshot was installed: bytes count from there. */
   installed(): void {
     this.#bytesAtLastMark = this.#totalBytes;
+  }
+}
+
+/** Batches on their way at a time. */
+const MAX_FLUSHES = 2;
+
+export interface FlusherDeps {
+  readonly clock: Clock;
+  readonly store: StoreRef;
+  readonly exchange: Pick<StoreExchange, "isRunning">;
+  readonly faults: FaultHook | undefined;
+  readonly duration: Histogram;
+  readonly turns: LoopTurns;
+  readonly lifetime: Lifetime;
+}
+
+/** Writes the store's changes to the disk: at intervals, and when a batch has reached its bound. */
+export class Flusher {
+  readonly #everyMs: number;
+  readonly #deps: FlusherDeps;
+  #timer: Timer | undefined;
+  #flushes = 0;
+
+  /** @param everyMs --backend-batch-interval */
+  constructor(everyMs: number, deps: FlusherDeps) {
+    this.#everyMs = everyMs;
+    this.#deps = deps;
+  }
+
+  start(): void {
+    this.#timer = this.#deps.clock.every(this.#everyMs, () => this.flush());
+  }
+
+  stop(): void {
+    this.#timer?.cancel();
+  }
+
+  /** Begins to write a batch, where there is something to write and not too much is on its way. */
+  flush(): void {
+    const { store, exchange, lifetime } = this.#deps;
+    // While a received store takes its place, the old one is closed, and what it has not written
+    // is not wanted any more.
+    if (exchange.isRunning || !store.current.needsFlush || this.#flushes >= MAX_FLUSHES) return;
+    this.#flushes++;
+    this.#write().catch(lifetime.end);
+  }
+
+  async #write(): Promise<void> {
+    const { clock, store, faults, duration, turns } = this.#deps;
+    const startMs = clock.monotonicMs();
+    faults?.("before-backend-flush");
+    await store.current.flush();
+    faults?.("after-backend-flush");
+    this.#flushes--;
+    duration.observe((clock.monotonicMs() - startMs) / 1000);
+    // The loop may have waited for space.
+    turns.wake();
   }
 }

@@ -1,40 +1,21 @@
 /**
- * What a request is by itself, whatever the state: whether it is valid, checked before it is
- * proposed or read; the bytes that it may add to the store; and what kind of transaction it is.
- * Each check returns the name of the error, undefined for a valid request.
+ * A transaction before it is proposed, by itself, whatever the state: decoded within bounds, valid,
+ * the bytes that it may add to the store, and what kind of transaction it is. Each check returns the
+ * name of the error, undefined for a valid request.
  */
 import {
-  type DeleteRangeRequest,
   type ErrorName,
-  type PutRequest,
-  type RangeRequest,
-  RangeRequest_SortOrder,
-  RangeRequest_SortTarget,
+  EtcdError,
+  errorOf,
+  Reader,
   type RequestOp,
-  type TxnRequest,
+  TxnRequest,
   toLatin1,
+  WireError,
 } from "@quorate/proto";
-
-const SORT_ORDERS: ReadonlySet<number> = new Set(Object.values(RangeRequest_SortOrder));
-const SORT_TARGETS: ReadonlySet<number> = new Set(Object.values(RangeRequest_SortTarget));
-
-export function checkRange(request: RangeRequest): ErrorName | undefined {
-  if (request.key.length === 0) return "EmptyKey";
-  if (!SORT_ORDERS.has(request.sortOrder) || !SORT_TARGETS.has(request.sortTarget))
-    return "InvalidSortOption";
-  return undefined;
-}
-
-export function checkPut(request: PutRequest): ErrorName | undefined {
-  if (request.key.length === 0) return "EmptyKey";
-  if (request.ignoreValue && request.value.length > 0) return "ValueProvided";
-  if (request.ignoreLease && request.lease !== 0n) return "LeaseProvided";
-  return undefined;
-}
-
-export function checkDeleteRange(request: DeleteRangeRequest): ErrorName | undefined {
-  return request.key.length === 0 ? "EmptyKey" : undefined;
-}
+import { checkDeleteRange } from "./delete-range.ts";
+import { checkPut, putCostBytes } from "./put.ts";
+import { checkRange } from "./range.ts";
 
 /**
  * Checks a transaction and all nested ones. No list may have more than maxTxnOps entries; for
@@ -128,16 +109,6 @@ function changedBy(ops: readonly RequestOp[]): Changed | undefined {
     puts.add(key);
   }
   return { puts, deletes };
-}
-
-/** Bytes of a key besides its name and value. */
-const KEY_OVERHEAD_BYTES = 256;
-/** Bytes of a lease. */
-export const LEASE_COST_BYTES = 64;
-
-/** What a put may add to the store, as the space quota estimates it (etcd: storage/quota.go). */
-export function putCostBytes(request: PutRequest): number {
-  return KEY_OVERHEAD_BYTES + request.key.length + request.value.length;
 }
 
 /** The larger of its two lists, because the comparisons decide only when it is applied. */
@@ -251,4 +222,85 @@ function isOfOneKey({ request: op }: RequestOp): boolean {
     default:
       return true;
   }
+}
+
+/**
+ * Maximum number of operations and comparisons of one transaction, with those of nested ones;
+ * --max-txn-ops if that is higher. etcd has no such bound.
+ */
+export const MAX_TXN_OPS_IN_ALL = 10_000;
+/** Smaller requests cannot contain so many that counting them first would pay. */
+const COUNT_FROM_BYTES = 16 * 1024;
+
+const COMPARE = 1;
+const FAILURE = 3;
+const REQUEST_TXN = 4;
+const LENGTH_DELIMITED = 2;
+
+/**
+ * Decodes a transaction after counting its operations. A request of the largest size may contain a
+ * million empty operations or comparisons; creating objects for them, only to refuse them, would
+ * block the event loop for a tenth of a second and more.
+ *
+ *     TxnRequest { compare = 1, success = 2, failure = 3 }     RequestOp { request_txn = 4 }
+ *
+ * @throws WireError for malformed bytes; EtcdError TooManyOps
+ */
+export function decodeTxn(bytes: Uint8Array, maxTxnOps: number): TxnRequest {
+  if (bytes.length >= COUNT_FROM_BYTES) count(bytes, maxTxnOps);
+  return TxnRequest.decode(bytes);
+}
+
+function count(bytes: Uint8Array, maxTxnOps: number): void {
+  try {
+    countList(new Reader(bytes), { maxTxnOps, left: Math.max(MAX_TXN_OPS_IN_ALL, maxTxnOps) });
+  } catch (error) {
+    // The decoder reports the problem and its position.
+    if (!(error instanceof WireError)) throw error;
+  }
+}
+
+/** The remaining allowance. */
+interface Budget {
+  readonly maxTxnOps: number;
+  left: number;
+}
+
+function countList(reader: Reader, budget: Budget): void {
+  const counts = new Map<number, number>();
+  while (reader.pos < reader.end) {
+    const tag = reader.tag();
+    const field = tag >>> 3;
+    if ((tag & 7) !== LENGTH_DELIMITED || field < COMPARE || field > FAILURE) {
+      reader.skip(tag, {});
+      continue;
+    }
+    const count = (counts.get(field) ?? 0) + 1;
+    counts.set(field, count);
+    if (count > budget.maxTxnOps) throw errorOf("TooManyOps");
+    if (--budget.left < 0) {
+      const most = Math.max(MAX_TXN_OPS_IN_ALL, budget.maxTxnOps);
+      throw new EtcdError(
+        "TooManyOps",
+        `${errorOf("TooManyOps").message}: more than ${most}, those of nested transactions counted too`,
+      );
+    }
+    if (field === COMPARE) reader.skip(tag, {});
+    else countOperation(reader, budget);
+  }
+}
+
+function countOperation(reader: Reader, budget: Budget): void {
+  const end = reader.enterNested();
+  while (reader.pos < reader.end) {
+    const tag = reader.tag();
+    if (tag >>> 3 !== REQUEST_TXN || (tag & 7) !== LENGTH_DELIMITED) {
+      reader.skip(tag, {});
+      continue;
+    }
+    const outer = reader.enterNested();
+    countList(reader, budget);
+    reader.leaveNested(outer);
+  }
+  reader.leaveNested(end);
 }

@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { envtestDirectory } from "@quorate/quorate/node";
 
-const root = join(import.meta.dirname, "../..");
+const root = join(import.meta.dirname, "../../..");
 
 export function envtestAssets(home = join(root, "node_modules/.cache/quorate")): string {
   return envtestDirectory(home, [process.execPath, join(root, "bin/quorate.js")]);
