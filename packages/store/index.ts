@@ -82,6 +82,7 @@ export {
 export type { Membership } from "./src/membership/membership.ts";
 export { soleSurvivor } from "./src/membership/sole-survivor.ts";
 export type { KeyValueHash } from "./src/mvcc/hash.ts";
+export { Intervals, intervalOf } from "./src/mvcc/intervals.ts";
 export type { KeyIndex } from "./src/mvcc/key-index.ts";
 export { KeyTree } from "./src/mvcc/key-tree.ts";
 export { type LargeChangeListener, Mvcc } from "./src/mvcc/mvcc.ts";

@@ -5,6 +5,8 @@
  *     DIR/ca.{crt,key}            the authority, for servers and clients
  *     DIR/apiserver.{crt,key}     shown to clients
  *     DIR/admin.{crt,key}         of a client in the group system:masters
+ *     DIR/front-proxy-ca.{crt,key}, front-proxy-client.{crt,key}
+ *                                 shown to other API servers, which then believe who asks
  *     DIR/service-account.key     signs the tokens of service accounts
  *
  * Made at the first start and kept. A server certificate whose names do not cover the addresses of
@@ -31,10 +33,16 @@ const VALID_MS = 365 * DAY_MS;
 /** A certificate that ends sooner is made again. */
 const RENEW_BEFORE_MS = 30 * DAY_MS;
 
+/** In the certificate that other API servers are shown. */
+export const FRONT_PROXY_NAME = "front-proxy-client";
+
 export interface OwnCertificates {
   readonly ca: Pair;
   readonly server: Pair;
   readonly admin: Pair;
+  /** Of requests that go on to other servers, and its own authority. */
+  readonly frontProxy: Pair;
+  readonly frontProxyCa: Pair;
   /** PKCS 8, EC P-256. */
   readonly serviceAccountKeyPem: string;
 }
@@ -50,13 +58,18 @@ export async function ownCertificates(
   nowMs: number,
 ): Promise<OwnCertificates> {
   mkdirSync(dir, { recursive: true, mode: 0o700 });
-  const ca = read(dir, "ca") ?? keep(dir, "ca", await newAuthority(nowMs));
-  const issued = async (name: string, subject: CertificateSubject): Promise<Pair> => {
+  const authority = async (name: string, subject: string): Promise<Pair> =>
+    read(dir, name) ?? keep(dir, name, await newAuthority(subject, nowMs));
+  const [ca, frontProxyCa] = await Promise.all([
+    authority("ca", "kubernetes"),
+    authority("front-proxy-ca", "front-proxy-ca"),
+  ]);
+  const issued = async (name: string, subject: CertificateSubject, by = ca): Promise<Pair> => {
     const present = read(dir, name);
-    if (present !== undefined && isUsable(present, ca, subject.hosts, nowMs)) return present;
-    return keep(dir, name, await issue(ca, subject, nowMs));
+    if (present !== undefined && isUsable(present, by, subject.hosts, nowMs)) return present;
+    return keep(dir, name, await issue(by, subject, nowMs));
   };
-  const [server, admin] = await Promise.all([
+  const [server, admin, frontProxy] = await Promise.all([
     issued("apiserver", {
       commonName: "kube-apiserver",
       organizations: [],
@@ -69,8 +82,14 @@ export async function ownCertificates(
       hosts: [],
       usage: "client",
     }),
+    issued(
+      "front-proxy-client",
+      { commonName: FRONT_PROXY_NAME, organizations: [], hosts: [], usage: "client" },
+      frontProxyCa,
+    ),
   ]);
-  return { ca, server, admin, serviceAccountKeyPem: serviceAccountKey(dir) };
+  const serviceAccountKeyPem = serviceAccountKey(dir);
+  return { ca, server, admin, frontProxy, frontProxyCa, serviceAccountKeyPem };
 }
 
 /** A new certificate of a client, which the server knows as this user in these groups. */
@@ -84,8 +103,8 @@ export function clientCertificate(
   return issue(ca, subject, nowMs);
 }
 
-function newAuthority(nowMs: number): Promise<Pair> {
-  return makeAuthority("kubernetes", { fromMs: nowMs - DAY_MS, untilMs: nowMs + CA_VALID_MS });
+function newAuthority(name: string, nowMs: number): Promise<Pair> {
+  return makeAuthority(name, { fromMs: nowMs - DAY_MS, untilMs: nowMs + CA_VALID_MS });
 }
 
 function issue(ca: Pair, subject: CertificateSubject, nowMs: number): Promise<Pair> {
@@ -118,7 +137,7 @@ function read(dir: string, name: string): Pair | undefined {
   const [cert, key] = [join(dir, `${name}.crt`), join(dir, `${name}.key`)];
   const [missing, other] = [cert, key].filter((path) => !existsSync(path));
   // A new authority in place of half of one would lock all clients out without a word.
-  if (name === "ca" && missing !== undefined && other === undefined)
+  if (/(?:^|-)ca$/.test(name) && missing !== undefined && other === undefined)
     throw new OwnCertificateError(missing, "the file is missing, and its other half is there");
   if (missing !== undefined) return undefined;
   return {

@@ -54,6 +54,10 @@ export function optionsOf(flags: FlagValues): ServeOptions {
     storageMediaType: mediaTypeOf(flags),
     tls: tlsOf(flags),
     clientCaFile: flags.string("client-ca-file"),
+    proxyClient: proxyClientOf(flags),
+    requestHeaderCaFile: flags.string("requestheader-client-ca-file"),
+    requestHeaderNames: flags.strings("requestheader-allowed-names"),
+    aggregatorRouting: flags.bool("enable-aggregator-routing"),
     tokenAuthFile: flags.string("token-auth-file"),
     serviceAccounts: serviceAccountsOf(flags),
     authorizationModes: modesOf(flags),
@@ -171,6 +175,14 @@ function tlsOf(flags: FlagValues): ServeOptions["tls"] {
   const dir = flags.string("cert-dir");
   const pair = { certFile: join(dir, "apiserver.crt"), keyFile: join(dir, "apiserver.key") };
   return dir !== "" && existsSync(pair.certFile) && existsSync(pair.keyFile) ? pair : undefined;
+}
+
+function proxyClientOf(flags: FlagValues): ServeOptions["proxyClient"] {
+  const certFile = flags.string("proxy-client-cert-file");
+  const keyFile = flags.string("proxy-client-key-file");
+  if ((certFile === "") !== (keyFile === ""))
+    throw new FlagRefusal("--proxy-client-cert-file and --proxy-client-key-file need each other");
+  return certFile === "" ? undefined : { certFile, keyFile };
 }
 
 function mediaTypeOf(flags: FlagValues): ServeOptions["storageMediaType"] {

@@ -61,6 +61,17 @@ const serving: Flags = {
 
 const identity: Flags = {
   "client-ca-file": text("CA of client certificates; by default the one made in --data-dir"),
+  "proxy-client-cert-file": text(
+    "certificate that other API servers (APIService) are shown; by default one made in --data-dir",
+  ),
+  "proxy-client-key-file": text("key of that certificate"),
+  "requestheader-client-ca-file": text(
+    "CA of that certificate, for the ConfigMap extension-apiserver-authentication",
+  ),
+  "requestheader-allowed-names": list("names in that certificate, for the same ConfigMap"),
+  "enable-aggregator-routing": yesNo(
+    "requests go on to endpoints of the services of other API servers, not to their addresses",
+  ),
   "token-auth-file": text('CSV file with static tokens: token,user,uid,"group1,group2"'),
   "anonymous-auth": yesNo("serve requests without credentials as system:anonymous", "true"),
   "authorization-mode": list("authorizers in order: RBAC, AlwaysAllow, AlwaysDeny", "RBAC"),
@@ -88,7 +99,9 @@ const limits: Flags = {
   chaos: text(
     "faults by seed, for tests of controllers: seed=7,stale-lists=0.3,watch-delay=0.5:2s,gone=0.1,cuts=0.1,agent=NAME",
   ),
-  "webhook-service": list("where services of webhooks are: name.namespace=host:port"),
+  "webhook-service": list(
+    "where services of webhooks and of other API servers are: name.namespace=host:port",
+  ),
   "shutdown-delay-duration": duration("how long /readyz fails before the server stops", "0s"),
   "log-level": {
     ...text("lowest level that is logged: debug, info, warn, error", "info"),

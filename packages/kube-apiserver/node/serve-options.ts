@@ -46,6 +46,13 @@ export interface ServeOptions {
   readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined;
   /** "": the server's own authority. */
   readonly clientCaFile: string;
+  /** Shown to other API servers; undefined: made in the data directory. */
+  readonly proxyClient: { readonly certFile: string; readonly keyFile: string } | undefined;
+  /** The CA of that certificate, and the names in it, for other servers to know. */
+  readonly requestHeaderCaFile: string;
+  readonly requestHeaderNames: readonly string[];
+  /** Requests go on to an endpoint of a service, not to its address. */
+  readonly aggregatorRouting: boolean;
   /** "" for none. */
   readonly tokenAuthFile: string;
   readonly serviceAccounts: {
@@ -76,7 +83,7 @@ export interface ServeOptions {
   readonly maxInFlight: number;
   readonly requestTimeoutMs: number;
   readonly minRequestTimeoutMs: number;
-  /** Where services of webhooks are, by "name.namespace" or "name.namespace:port". */
+  /** Where services of webhooks and API servers are: "name.namespace" or "name.namespace:port". */
   readonly webhookServices: ReadonlyMap<string, string>;
   /** How long /readyz fails before the port closes. */
   readonly shutdownDelayMs: number;
@@ -116,6 +123,10 @@ export const DEFAULT_SERVE_OPTIONS: Omit<ServeOptions, "dataDir"> = {
   storageMediaType: "application/vnd.kubernetes.protobuf",
   tls: undefined,
   clientCaFile: "",
+  proxyClient: undefined,
+  requestHeaderCaFile: "",
+  requestHeaderNames: [],
+  aggregatorRouting: false,
   tokenAuthFile: "",
   serviceAccounts: {
     issuers: ["https://kubernetes.default.svc.cluster.local"],

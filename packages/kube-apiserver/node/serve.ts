@@ -22,6 +22,7 @@ import type { UserInfo } from "@quorate/kube-storage";
 import { MetricRegistry } from "@quorate/metrics";
 import { defined } from "@quorate/proto";
 import { EngineServer } from "@quorate/rpc/node";
+import type { PublishedTrust } from "../src/aggregation/authentication-config.ts";
 import { parseTokenFile } from "../src/authn/token-file.ts";
 import { MAX_BODY_BYTES } from "../src/handlers/call.ts";
 import { timedCluster } from "../src/server/api-metrics.ts";
@@ -29,8 +30,10 @@ import { ControlPlane, type ControlPlaneOptions } from "../src/server/control-pl
 import { openIdPages } from "../src/server/openid-pages.ts";
 import type { ClusterOverride } from "../src/server/resource-storages.ts";
 import { type AuditLog, openAuditLog } from "./audit-log.ts";
+import { HttpsBackends } from "./backends.ts";
 import {
   clientCertificate,
+  FRONT_PROXY_NAME,
   type OwnCertificates,
   ownCertificates,
   type Pair,
@@ -120,6 +123,8 @@ async function open(options: ServeOptions, deps: ServeDeps, opened: Opened): Pro
   const overrides = overridesOf(options, opened);
   const pages = new Map();
   const settings = planeOptions(options, certificates, logger);
+  const backends = new HttpsBackends(proxyClientOf(options, certificates));
+  opened.add(() => backends.close());
   const plane = new ControlPlane(settings, {
     cluster,
     overrides,
@@ -127,6 +132,7 @@ async function open(options: ServeOptions, deps: ServeDeps, opened: Opened): Pro
     random: nodeRandom(),
     logger,
     pages,
+    backends,
     newCompressor: gzipCompressor,
     sha256Hex: (text) => hash("sha256", text),
     openSocket: watchSockets(nodeClock),
@@ -209,6 +215,25 @@ function stopOf(
 /** What clients verify the server with: a given certificate stands for its authority. */
 function caOf({ tls }: ServeOptions, { ca }: OwnCertificates): string {
   return tls === undefined ? ca.certPem : readFileSync(tls.certFile, "utf8");
+}
+
+/** What other API servers are shown. */
+function proxyClientOf({ proxyClient }: ServeOptions, { frontProxy }: OwnCertificates): Pair {
+  if (proxyClient === undefined) return frontProxy;
+  const { certFile, keyFile } = proxyClient;
+  return { certPem: readFileSync(certFile, "utf8"), keyPem: readFileSync(keyFile, "utf8") };
+}
+
+/** What they are told of it. */
+function trustOf(options: ServeOptions, { ca, frontProxyCa }: OwnCertificates): PublishedTrust {
+  const { clientCaFile, proxyClient, requestHeaderCaFile, requestHeaderNames } = options;
+  const read = (path: string): string => (path === "" ? "" : readFileSync(path, "utf8"));
+  const isOwn = proxyClient === undefined && requestHeaderCaFile === "";
+  return {
+    clientCaPem: read(clientCaFile) || ca.certPem,
+    requestHeaderCaPem: isOwn ? frontProxyCa.certPem : read(requestHeaderCaFile),
+    allowedNames: isOwn ? [FRONT_PROXY_NAME] : requestHeaderNames,
+  };
 }
 
 /** The admin's kubeconfig, written to its file. */
@@ -309,6 +334,8 @@ function planeOptions(
     eventTtlSeconds: options.eventTtlSeconds,
     chaos: options.chaos,
     version: versionDocument(),
+    places: { usesEndpoints: options.aggregatorRouting, services: options.webhookServices },
+    trust: trustOf(options, certificates),
     policy: {
       enforceOwnerReferences: options.enforceOwnerReferences,
       rootCaPem: caOf(options, certificates),

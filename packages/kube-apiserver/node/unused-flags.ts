@@ -13,11 +13,12 @@ const REASONS: Readonly<Record<string, string>> = {
     kubelet-timeout max-connection-bytes-per-sec`,
   "services have no proxy here": `kubernetes-service-node-port service-node-port-range
     endpoint-reconciler-type egress-selector-config-file`,
-  "requests are not forwarded to other servers": `aggregator-reject-forwarding-redirect?
-    enable-aggregator-routing? peer-advertise-ip peer-advertise-port peer-ca-file
-    proxy-client-cert-file proxy-client-key-file requestheader-allowed-names
-    requestheader-client-ca-file requestheader-extra-headers-prefix requestheader-group-headers
-    requestheader-uid-headers requestheader-username-headers`,
+  "each server of a cluster serves all itself":
+    "peer-advertise-ip peer-advertise-port peer-ca-file",
+  "redirects of other API servers are refused": "aggregator-reject-forwarding-redirect?",
+  "the headers that say who asks are X-Remote-User, -Uid, -Group and -Extra": `
+    requestheader-extra-headers-prefix requestheader-group-headers requestheader-uid-headers
+    requestheader-username-headers`,
   "what is not in the flags of this program is on": `emulated-version
     emulation-forward-compatible? feature-gates min-compatibility-version runtime-config
     runtime-config-emulation-forward-compatible?`,

@@ -21,6 +21,7 @@ import {
   type WebhookClientConfig,
   type WebhookResponse,
 } from "../src/admission/webhook-caller.ts";
+import { goReason } from "./go-errors.ts";
 
 /** Places with connections; the one that was used longest ago is closed first. */
 export const MAX_WEBHOOK_PLACES = 200;
@@ -213,27 +214,9 @@ async function wholeBody({ body, headers }: Dispatcher.ResponseData): Promise<Ui
   return Buffer.concat(chunks);
 }
 
-/** With the words of Go's net/http, which operators know and alerts look for. */
 function callError(url: URL, error: unknown): WebhookCallError {
   const post = `Post ${JSON.stringify(String(url))}`;
   if (error === DEADLINE) return new WebhookCallError("Timeout", `${post}: ${DEADLINE.message}`);
   if (error instanceof WebhookCallError) return error;
-  return new WebhookCallError("Unreachable", `${post}: ${reasonOf(error)}`);
-}
-
-function reasonOf(error: unknown): string {
-  const { code, message, address, port, hostname, syscall } = error as NodeJS.ErrnoException & {
-    address?: string;
-    port?: number;
-    hostname?: string;
-  };
-  if (code === "ECONNREFUSED" && address !== undefined) {
-    return `dial tcp ${address}:${port}: connect: connection refused`;
-  }
-  if (syscall === "getaddrinfo") return `dial tcp: lookup ${hostname}: no such host`;
-  if (code === "ECONNRESET" || code === "UND_ERR_SOCKET") return "EOF";
-  if (/certificate|^ERR_TLS|SELF_SIGNED|CERT_/i.test(`${code} ${message}`)) {
-    return `tls: failed to verify certificate: x509: ${message}`;
-  }
-  return message;
+  return new WebhookCallError("Unreachable", `${post}: ${goReason(error)}`);
 }

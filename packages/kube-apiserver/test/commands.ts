@@ -21,6 +21,10 @@ export const commands: PackageCommands = {
       about: "kube-apiserver's responses",
       file: "packages/kube-apiserver/test/interop/rest/main.ts",
     },
+    aggregation: {
+      about: "kube-apiserver before other API servers",
+      file: "packages/kube-apiserver/test/interop/aggregation/main.ts",
+    },
     routes: {
       about: "kube-apiserver's routes",
       file: "packages/kube-apiserver/test/interop/routes/main.ts",

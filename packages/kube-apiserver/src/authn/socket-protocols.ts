@@ -8,7 +8,7 @@
 import type { HttpHead } from "@quorate/host";
 import { toUtf8, writeFromBase64 } from "@quorate/proto";
 
-const TOKEN_PREFIX = "base64url.bearer.authorization.k8s.io.";
+export const TOKEN_PREFIX = "base64url.bearer.authorization.k8s.io.";
 
 export interface SocketProtocols {
   /** Undefined without a token. */

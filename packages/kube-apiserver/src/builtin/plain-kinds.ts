@@ -19,6 +19,7 @@ import {
   statusStrategyOf,
   withMetadata,
 } from "@quorate/kube-storage";
+import { apiServices, apiServiceTable } from "./api-services.ts";
 import { autoscalersV1 } from "./autoscalers.ts";
 import {
   claimTable,
@@ -91,7 +92,11 @@ const RETURNS_OBJECT = { returnsDeletedObject: true } as const;
 const MORE: Readonly<Record<string, Partial<PlainKind>>> = {
   APIService: {
     prefix: "apiregistration.k8s.io/apiservices",
-    more: { categories: ["api-extensions"] },
+    more: {
+      categories: ["api-extensions"],
+      nameRule: nameIsPathSegment,
+      table: apiServiceTable,
+    },
   },
   CertificateSigningRequest: { more: fieldsOf(["spec.signerName"]) },
   HorizontalPodAutoscaler: { version: "v2", isInAll: true },
@@ -359,6 +364,7 @@ function pluralOf(kind: string): string {
 /** The little that some kinds add. */
 const OWN_RULES: Readonly<Record<string, (strategy: Strategy) => Strategy>> = {
   Pod: (strategy) => ({ ...pendingPods(strategy), gracePeriodSeconds: podGraceSeconds }),
+  APIService: apiServices,
   DaemonSet: templateGenerations,
   CertificateSigningRequest: signingRequests,
 };

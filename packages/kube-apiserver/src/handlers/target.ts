@@ -265,6 +265,16 @@ export class Query {
     return this.#values.get(name) ?? [];
   }
 
+  /** The parameters for another server, in the order of their names (Go: url.Values.Encode). */
+  encoded(): string {
+    const names = [...this.#values.keys()].sort();
+    return names
+      .flatMap((name) =>
+        this.all(name).map((value) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`),
+      )
+      .join("&");
+  }
+
   /**
    * A flag as Kubernetes reads it: absent is undefined; "false" and "0" are false, all other values
    * are true (apimachinery: runtime/converter.go).

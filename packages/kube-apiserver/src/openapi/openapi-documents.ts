@@ -8,15 +8,30 @@ import { type Clock, Pauses } from "@quorate/host";
 import type { GroupVersion, ServedResource, ServedResources } from "@quorate/kube-storage";
 
 import { crc32c, fromUtf8 } from "@quorate/proto";
+import type { OpenApiNode } from "./definitions.ts";
 import { documentV2, type VersionResources } from "./document-v2.ts";
 import { documentV3 } from "./document-v3.ts";
 import { gnosticDocument } from "./gnostic-v2.ts";
 import { pathOf } from "./operations.ts";
+import { withRemoteV2 } from "./remote-v2.ts";
 
 /** A document and its hash in upper-case hex, for ETag and the index of v3. */
 export interface OpenApiPage {
   readonly bytes: Uint8Array;
   readonly hash: string;
+}
+
+/** The documents of another server's group and version. */
+export interface RemoteDocument {
+  readonly spec: GroupVersion;
+  readonly v2: Readonly<Record<string, unknown>> | undefined;
+  readonly v3Url: string | undefined;
+}
+
+/** Those of other servers. */
+export interface RemoteDocumentSource {
+  readonly versions: readonly RemoteDocument[];
+  onChange(listener: () => void): void;
 }
 
 interface KeptV3 {
@@ -29,6 +44,7 @@ const V3_ROOT = "/openapi/v3/";
 
 export class OpenApiDocuments {
   private readonly resources: ServedResources;
+  private readonly remote: RemoteDocumentSource;
   private readonly clock: Pick<Clock, "turns">;
   private groups: ReadonlyMap<string, VersionResources> | undefined;
   private readonly v3Pages = new Map<string, KeptV3>();
@@ -36,10 +52,16 @@ export class OpenApiDocuments {
   private v2Protobuf: Promise<OpenApiPage> | undefined;
   private v3Index: Promise<OpenApiPage> | undefined;
 
-  constructor(resources: ServedResources, clock: Pick<Clock, "turns">) {
+  constructor(
+    resources: ServedResources,
+    remote: RemoteDocumentSource,
+    clock: Pick<Clock, "turns">,
+  ) {
     this.resources = resources;
+    this.remote = remote;
     this.clock = clock;
     resources.onChange(() => this.forget());
+    remote.onChange(() => this.forget());
   }
 
   /** /openapi/v2 */
@@ -106,15 +128,22 @@ export class OpenApiDocuments {
       if (page !== undefined)
         paths[path] = { serverRelativeURL: `${V3_ROOT}${path}?hash=${page.hash}` };
     }
+    for (const { spec, v3Url } of this.remote.versions)
+      if (v3Url !== undefined) paths[pathOf(spec)] = { serverRelativeURL: v3Url };
     return pageOf(fromUtf8(JSON.stringify({ paths })));
   }
 
   private makeV2Json(): Promise<OpenApiPage> {
-    return this.json(documentV2([...this.grouped().values()]));
+    return this.json(this.v2Document());
+  }
+
+  private *v2Document(): Generator<undefined, OpenApiNode> {
+    const own = yield* documentV2([...this.grouped().values()]);
+    return yield* withRemoteV2(own, this.remote.versions);
   }
 
   private async makeV2Protobuf(): Promise<OpenApiPage> {
-    const document = await this.run(documentV2([...this.grouped().values()]));
+    const document = await this.run(this.v2Document());
     return pageOf(await this.run(gnosticDocument(document)));
   }
 

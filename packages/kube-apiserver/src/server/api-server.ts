@@ -33,7 +33,7 @@ import { sendError } from "../handlers/send-object.ts";
 import { requestTimeout, unreadablePath } from "../handlers/statuses.ts";
 import { attributesOf, Query, Target } from "../handlers/target.ts";
 import { ApiMetrics, WatchTable } from "./api-metrics.ts";
-import { Discovery } from "./discovery.ts";
+import { Discovery, type RemoteVersions } from "./discovery.ts";
 import { levelOf, PriorityLevels } from "./priority-levels.ts";
 import { type DocumentParts, Documents } from "./routes.ts";
 
@@ -53,6 +53,14 @@ export interface ApiServerDeps
   /** Undefined: no request is recorded. */
   readonly auditor: Auditor | undefined;
   readonly resources: ServedResources;
+  /** Groups and versions of other servers. */
+  readonly remote: RemoteServers;
+}
+
+/** What other API servers serve. */
+export interface RemoteServers extends RemoteVersions {
+  /** The promise of a response, where another server serves the path. Rejects with ApiError. */
+  serve(call: Call): Promise<void> | undefined;
 }
 
 export class ApiServer {
@@ -76,7 +84,7 @@ export class ApiServer {
     this.watches = new WatchTable(this.metrics);
     const writeTimeouts = new SharedTimeouts(deps.clock, WRITE_TIMEOUT_MS);
     this.#handlers = { ...deps, writeTimeouts, watches: this.watches };
-    this.discovery = new Discovery(deps.resources);
+    this.discovery = new Discovery(deps.resources, deps.remote);
     this.#documents = new Documents({ ...deps, discovery: this.discovery, send: deps });
   }
 
@@ -227,6 +235,8 @@ export class ApiServer {
   }
 
   async #routed(call: Call): Promise<void> {
+    const forwarded = this.#deps.remote.serve(call);
+    if (forwarded !== undefined) return forwarded;
     if (call.target.isResourceRequest) {
       await serveResource(call, this.#deps.resources, this.#handlers);
       return;

@@ -28,6 +28,10 @@ import { defined } from "@quorate/proto";
 import { policyResources } from "../admission/policy-kinds.ts";
 import type { WebhookCaller } from "../admission/webhook-caller.ts";
 import { ADMISSION_GROUP, webhookResources } from "../admission/webhook-kinds.ts";
+import { Aggregator } from "../aggregation/aggregator.ts";
+import { type PublishedTrust, publishTrust } from "../aggregation/authentication-config.ts";
+import type { Backends } from "../aggregation/backends.ts";
+import type { PlaceOptions } from "../aggregation/places.ts";
 import { applyPatch } from "../apply/apply-patch.ts";
 import { createFieldManager } from "../apply/field-manager.ts";
 import type { FieldManager } from "../apply/patch-types.ts";
@@ -45,6 +49,7 @@ import { CustomResources } from "../crd/runtime.ts";
 import type { Compressor } from "../handlers/body-sink.ts";
 import { SharedFrames } from "../handlers/watch-frames.ts";
 import type { SocketOpener } from "../handlers/watch-output.ts";
+import type { LocalClient } from "../informers/local-client.ts";
 import { OpenApiDocuments } from "../openapi/openapi-documents.ts";
 import type { TypedResource } from "../typed/define-resource.ts";
 import { ApiServer, type ApiServerOptions } from "./api-server.ts";
@@ -78,6 +83,10 @@ export interface ControlPlaneOptions extends ApiServerOptions {
   /** Faults for tests of controllers; absent: none. */
   readonly chaos?: ChaosSettings | undefined;
   readonly policy: PolicyRuntimeOptions;
+  /** Where services of other API servers are. */
+  readonly places: PlaceOptions;
+  /** What other API servers are told; absent: nothing. */
+  readonly trust?: PublishedTrust | undefined;
   /** The document of /version. */
   readonly version: Readonly<Record<string, unknown>>;
 }
@@ -93,6 +102,8 @@ export interface ControlPlaneDeps {
   readonly newCompressor: () => Compressor;
   readonly sha256Hex?: Sha256Hex;
   readonly webhooks: WebhookCaller;
+  /** Calls other API servers. */
+  readonly backends: Backends;
   transformerOf(spec: ResourceSpec): ValueTransformer;
   /** Opens WebSockets for watches. */
   readonly openSocket?: SocketOpener;
@@ -113,6 +124,8 @@ export class ControlPlane {
   readonly access: Access;
   readonly #definitions: CustomResources;
   readonly #policy: PolicyRuntime;
+  readonly #aggregator: Aggregator;
+  readonly #trust: PublishedTrust | undefined;
   readonly #logger: Logger;
   readonly #chaos: Chaos | undefined;
   #isStopping = false;
@@ -120,6 +133,7 @@ export class ControlPlane {
   constructor(options: ControlPlaneOptions, deps: ControlPlaneDeps) {
     const { cluster, clock, random, logger, transformerOf } = deps;
     this.#logger = logger;
+    this.#trust = options.trust;
     this.storages = new ResourceStorages(
       {
         root: rootOf(options.etcdPrefix),
@@ -149,7 +163,16 @@ export class ControlPlane {
       authorizer: this.access.authorizer,
       webhooks: deps.webhooks,
     });
-    const openApi = openApiPages(new OpenApiDocuments(this.resources, clock), deps);
+    this.#aggregator = new Aggregator(options.places, {
+      clock,
+      backends: deps.backends,
+      client: this.#policy.client,
+      served: this.resources,
+      random: random.fork("aggregator"),
+      logger: logger.child("apiserver/aggregator"),
+    });
+    const documents = new OpenApiDocuments(this.resources, this.#aggregator, clock);
+    const openApi = openApiPages(documents, deps);
     for (const [path, page] of openApi) deps.pages.set(path, page);
     this.#chaos =
       options.chaos &&
@@ -168,6 +191,7 @@ export class ControlPlane {
       resources: this.resources,
       newCompressor: deps.newCompressor,
       auditor: deps.auditor,
+      remote: this.#aggregator,
       openSocket: deps.openSocket,
       authenticator: this.access.authenticator,
       authorizer: this.access.authorizer,
@@ -234,7 +258,13 @@ export class ControlPlane {
   async start(place?: ServicePlace): Promise<void> {
     this.#definitions.start();
     await Promise.all([this.access.start(this.resources), this.#definitions.ready()]);
-    await this.#policy.start(place);
+    await Promise.all([this.#policy.start(place), this.#aggregator.start()]);
+    if (this.#trust !== undefined) await publishTrust(this.#policy.client, this.#trust);
+  }
+
+  /** Requests of the server itself. */
+  get client(): LocalClient {
+    return this.#policy.client;
   }
 
   /** Resolves once every resource can be served. Rejects after `timeoutMs`. */
@@ -257,10 +287,12 @@ export class ControlPlane {
   /** Ends all watches. */
   endWatches(): void {
     this.server.watches.endAll();
+    this.#aggregator.endAll();
   }
 
   async close(): Promise<void> {
     this.#chaos?.stop();
+    this.#aggregator.stop();
     await this.#policy.stop();
     this.access.stop();
     await this.#definitions.stop();

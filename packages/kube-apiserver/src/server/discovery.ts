@@ -6,33 +6,50 @@
  */
 
 import type { GroupVersionKind, ServedResource, ServedResources } from "@quorate/kube-storage";
-import { apiVersionOf } from "@quorate/kube-storage";
+import { apiVersionOf, compareVersions } from "@quorate/kube-storage";
+import type { RemoteVersion } from "../aggregation/aggregator.ts";
 import { verbsOf } from "../handlers/route-table.ts";
+import { groupPriority } from "./group-priorities.ts";
 
 type Document = Readonly<Record<string, unknown>>;
 
 interface Version {
   readonly version: string;
+  /** As an APIService has it: the highest is the first one. */
+  readonly priority: number;
   readonly resources: readonly ServedResource[];
+  /** Where another server serves it. */
+  readonly remote?: RemoteVersion;
 }
 
 interface Group {
   readonly group: string;
+  readonly priority: number;
   readonly versions: readonly Version[];
+}
+
+/** Groups and versions of other servers. */
+export interface RemoteVersions {
+  readonly versions: readonly RemoteVersion[];
+  onChange(listener: () => void): void;
 }
 
 /** The discovery documents; made again after a change of the resources. */
 export class Discovery {
   readonly #resources: ServedResources;
+  readonly #remote: RemoteVersions;
   #groups: readonly Group[] | undefined;
   #aggregated = new Map<string, Document>();
 
-  constructor(resources: ServedResources) {
+  constructor(resources: ServedResources, remote: RemoteVersions) {
     this.#resources = resources;
-    resources.onChange(() => {
+    this.#remote = remote;
+    const forget = (): void => {
       this.#groups = undefined;
       this.#aggregated = new Map();
-    });
+    };
+    resources.onChange(forget);
+    remote.onChange(forget);
   }
 
   /** @param address of the server, as the client may reach it */
@@ -78,7 +95,7 @@ export class Discovery {
     const items = this.#all
       .filter(({ group }) => (group === "") === isLegacy)
       .map(({ group, versions }) => ({
-        metadata: { name: group === "" ? undefined : group, creationTimestamp: null },
+        metadata: group === "" ? {} : { name: group },
         versions: versions.map(aggregatedVersion),
       }));
     const document = {
@@ -100,7 +117,7 @@ export class Discovery {
   }
 
   get #all(): readonly Group[] {
-    this.#groups ??= groupsOf(this.#resources.all());
+    this.#groups ??= withRemote(groupsOf(this.#resources.all()), this.#remote.versions);
     return this.#groups;
   }
 
@@ -118,8 +135,38 @@ function groupsOf(resources: readonly ServedResource[]): Group[] {
   }
   return [...groups].map(([group, versions]) => ({
     group,
-    versions: [...versions].map(([version, list]) => ({ version, resources: list })),
+    priority: groupPriority(group),
+    versions: [...versions].map(([version, list]) => ({
+      version,
+      priority: LOCAL_VERSION_PRIORITY,
+      resources: list,
+    })),
   }));
+}
+
+/** Of versions here, as those of custom resources have it. */
+const LOCAL_VERSION_PRIORITY = 100;
+
+/** The groups with those of other servers, by their priorities. */
+function withRemote(groups: readonly Group[], remotes: readonly RemoteVersion[]): readonly Group[] {
+  if (remotes.length === 0) return groups;
+  const all = new Map(groups.map((one) => [one.group, one]));
+  for (const remote of remotes) {
+    const { group, version, groupPriorityMinimum, versionPriority } = remote.spec;
+    const { priority = 0, versions = [] } = all.get(group) ?? {};
+    const others = versions.filter((one) => one.version !== version);
+    const own: Version = { version, priority: versionPriority, resources: [], remote };
+    all.set(group, {
+      group,
+      priority: Math.max(priority, groupPriorityMinimum),
+      versions: [...others, own].sort(
+        (a, b) => b.priority - a.priority || compareVersions(a.version, b.version),
+      ),
+    });
+  }
+  return [...all.values()].sort(
+    (a, b) => b.priority - a.priority || (a.group < b.group ? -1 : a.group > b.group ? 1 : 0),
+  );
 }
 
 function groupDocument({ group, versions }: Group): Document {
@@ -154,7 +201,12 @@ function responseKind({ kind, group, version }: ServedResource): GroupVersionKin
   return isOwn ? { group: "", version: "", kind: kind.kind } : kind;
 }
 
-function aggregatedVersion({ version, resources }: Version): Document {
+function aggregatedVersion({ version, resources, remote }: Version): Document {
+  if (remote !== undefined) {
+    const freshness = remote.isCurrent ? "Current" : "Stale";
+    const { resources: theirs } = remote;
+    return { version, ...(theirs.length === 0 ? {} : { resources: theirs }), freshness };
+  }
   const list = resources
     .filter(({ subresource }) => subresource === "")
     .map((one) => {

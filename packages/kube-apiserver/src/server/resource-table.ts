@@ -21,32 +21,8 @@ import { plainKinds } from "../builtin/plain-kinds.ts";
 import { secrets } from "../builtin/secrets.ts";
 import { servedResourcesOf } from "../builtin/served-resources.ts";
 import { serviceAccounts } from "../builtin/serviceaccounts.ts";
+import { groupPriority } from "./group-priorities.ts";
 import { storageVersionHash } from "./storage-version-hash.ts";
-
-/** The order of groups in discovery, as in Kubernetes; others follow by their names. */
-const GROUP_ORDER = [
-  "",
-  "apiregistration.k8s.io",
-  "apps",
-  "events.k8s.io",
-  "authentication.k8s.io",
-  "authorization.k8s.io",
-  "autoscaling",
-  "batch",
-  "certificates.k8s.io",
-  "networking.k8s.io",
-  "policy",
-  "rbac.authorization.k8s.io",
-  "storage.k8s.io",
-  "admissionregistration.k8s.io",
-  "apiextensions.k8s.io",
-  "scheduling.k8s.io",
-  "coordination.k8s.io",
-  "node.k8s.io",
-  "discovery.k8s.io",
-  "resource.k8s.io",
-  "flowcontrol.apiserver.k8s.io",
-];
 
 const keyOf = (group: string, version: string, resource: string, subresource: string): string =>
   `${group}/${version}/${resource}/${subresource}`;
@@ -71,7 +47,7 @@ export class ResourceTable implements ServedResources {
     }
     this.#all = [...this.#byKey.values()].sort(
       (a, b) =>
-        rankOf(a.group) - rankOf(b.group) ||
+        groupPriority(b.group) - groupPriority(a.group) ||
         compareText(a.group, b.group) ||
         compareVersions(a.version, b.version) ||
         compareText(a.resource, b.resource) ||
@@ -92,11 +68,6 @@ export class ResourceTable implements ServedResources {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
-}
-
-function rankOf(group: string): number {
-  const rank = GROUP_ORDER.indexOf(group);
-  return rank === -1 ? GROUP_ORDER.length : rank;
 }
 
 function compareText(a: string, b: string): number {

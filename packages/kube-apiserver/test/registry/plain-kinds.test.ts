@@ -35,7 +35,8 @@ const TEMPLATE = { selector: { matchLabels: { a: "b" } }, template: { spec: POD 
 test("Each kind is stored, read and selected by name", async () => {
   // Both versions of HorizontalPodAutoscaler are one resource in the store.
   assert.equal(new Set(SPECS.map(({ storagePrefix }) => storagePrefix)).size, SPECS.length - 1);
-  for (const spec of SPECS) {
+  // An APIService has the name of its group and version: test/interop/aggregation.test.ts.
+  for (const spec of SPECS.filter(({ resource }) => resource !== "apiservices")) {
     const w = new RegistryWorld(spec);
     const made = await w.create(decoded(spec, { name: "x" }, {}));
     const { generation } = made.metadata;

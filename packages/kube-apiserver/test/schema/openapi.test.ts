@@ -99,6 +99,7 @@ function documentsOf(resources: ServedResource[]) {
         return () => {};
       },
     },
+    { versions: [], onChange() {} },
     {
       turns: new Turns({
         monotonicMs: () => nowMs++,

@@ -65,6 +65,7 @@ export class ApiWorld {
         eventTtlSeconds: 3600,
         resources: [],
         version: { gitVersion: "v1.36.3" },
+        places: { usesEndpoints: false, services: new Map() },
         compactionIntervalMs: 0,
         policy: {
           enforceOwnerReferences: false,
@@ -93,6 +94,11 @@ export class ApiWorld {
         logger: silentLogger,
         newCompressor: gzipCompressor,
         webhooks: { call: () => Promise.reject(new Error("no webhook is expected")) },
+        backends: {
+          call() {
+            throw new Error("no other server is expected");
+          },
+        },
         transformerOf: () => identityTransformer,
         pages: new Map(),
         ...more,

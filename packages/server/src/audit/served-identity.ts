@@ -10,10 +10,9 @@ import type { ProvedIdentity } from "./settings.ts";
  * at hand; undefined where it is not any more: the token has ended, the user is deleted.
  */
 export function servedIdentity(
-  authority: Pick<Authority, "identify" | "isEnforced">,
+  authority: Pick<Authority, "identify">,
   context: CallContext,
 ): ProvedIdentity | undefined {
-  if (!authority.isEnforced) return undefined;
   try {
     const identity = authority.identify(callerOf(context));
     if (!(identity instanceof Promise)) return identity;

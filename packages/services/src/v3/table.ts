@@ -73,7 +73,7 @@ function unary(
     admit(member, context);
     versions.counted("unary", context).add();
     if (request.length > SMALL_REQUEST_BYTES) check(request);
-    return member.auth.authority.isEnforced
+    return member.store.auth.isEnabled
       ? ruled(member, handler, request, context)
       : handler(request, context);
   };
@@ -93,7 +93,7 @@ function streamGuard(member: Member, versions: ClientVersions): StreamGuard {
         throw errorOf("NotSupportedForLearner");
       if (member.leader === 0n && context.metadata("hasleader") === "true")
         throw errorOf("NoLeader");
-      if (member.auth.authority.isEnforced) ruleOf(context.path);
+      if (member.store.auth.isEnabled) ruleOf(context.path);
       versions.counted("stream", context).add();
     },
   });
@@ -188,12 +188,11 @@ function ruleOf(path: string): RpcRule {
  * @throws EtcdError UserEmpty, UserNotFound, PermissionDenied, InvalidAuthToken
  */
 function admitByRule(member: Member, context: CallContext): void | Promise<void> {
-  const { authority } = member.auth;
-  if (!authority.isEnforced) return;
+  if (!member.store.auth.isEnabled) return;
   const rule = ruleOf(context.path);
   if (rule === "open" || rule === "keys") return;
   const access = rule === "root" ? ROOT_ACCESS : USER_ACCESS;
-  const admission = authority.admit(callerOf(context), access);
+  const admission = member.auth.authority.admit(callerOf(context), access);
   if (admission instanceof Promise) return admission.then(() => {});
 }
 

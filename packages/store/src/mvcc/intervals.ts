@@ -7,6 +7,8 @@
  *     role r2  [b, e)           ->                       covers("d", "f")  no
  */
 
+import type { KeyRange } from "./read-view.ts";
+
 /** The end of an interval without one: every key is below it. */
 export const OPEN: unique symbol = Symbol("open");
 export type End = string | typeof OPEN;
@@ -15,6 +17,12 @@ export type End = string | typeof OPEN;
 export interface Interval {
   readonly begin: string;
   readonly end: End;
+}
+
+/** The interval of a request's range. */
+export function intervalOf(range: KeyRange): Interval {
+  const { key } = range;
+  return { begin: key, end: range.single ? `${key}\0` : (range.to ?? OPEN) };
 }
 
 /** What can be asked whether it holds a whole interval. */
@@ -41,10 +49,10 @@ export class Intervals implements Coverage {
   readonly #begins: string[] = [];
   readonly #ends: End[] = [];
 
-  /** @param intervals in the order of their begins */
-  static of(intervals: Iterable<Interval>): Intervals {
+  /** Those of intervals in any order; what is in order already takes no time to sort. */
+  static of(intervals: readonly Interval[]): Intervals {
     const made = new Intervals();
-    for (const { begin, end } of intervals) made.add(begin, end);
+    for (const { begin, end } of intervals.toSorted(byBegin)) made.add(begin, end);
     return made;
   }
 
@@ -54,7 +62,7 @@ export class Intervals implements Coverage {
 
   /** Adds an interval that begins where the last one does, or later. */
   add(begin: string, end: End): void {
-    // An empty interval permits nothing (etcd refuses to grant one).
+    // An empty interval has no key.
     if (end !== OPEN && end <= begin) return;
     const last = this.#ends.length - 1;
     if (last >= 0 && reaches(this.#ends[last], begin)) {
@@ -92,6 +100,25 @@ export class Intervals implements Coverage {
     const reached = this.endAt(begin);
     return reached !== undefined && reaches(reached, end);
   }
+
+  /** True if some key of an interval is in. */
+  overlaps({ begin, end }: Interval): boolean {
+    const ends = this.#ends;
+    // The first interval that does not end before the other begins.
+    let low = 0;
+    let high = ends.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      const one = ends[middle];
+      if (one === OPEN || one > begin) high = middle;
+      else low = middle + 1;
+    }
+    return low < ends.length && (end === OPEN || this.#begins[low] < end);
+  }
+}
+
+function byBegin(a: Interval, b: Interval): number {
+  return a.begin < b.begin ? -1 : a.begin > b.begin ? 1 : 0;
 }
 
 /** Two lists that are being merged. */
