@@ -9,6 +9,7 @@
 export { ChunkQueue } from "./src/chunk-queue.ts";
 export { crc32c } from "./src/crc32c.ts";
 export * from "./src/errors.ts";
+export { escapeHtml } from "./src/escape-html.ts";
 export * as etcdserverpb from "./src/etcdserverpb.ts";
 export * as authpb from "./src/gen/auth.ts";
 export { fileDescriptors } from "./src/gen/descriptors.ts";

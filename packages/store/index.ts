@@ -6,6 +6,7 @@ export {
   isSteps,
   NONE_AWAITED,
 } from "./src/apply.ts";
+export { AUTH_REQUESTS } from "./src/auth/auth-requests.ts";
 export { type AuthObserver, AuthState, ROOT, type User } from "./src/auth/auth-state.ts";
 export {
   ANONYMOUS,

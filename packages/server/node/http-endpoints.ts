@@ -11,8 +11,7 @@ import type { RpcObserver, ServiceTable } from "@quorate/rpc";
 import { SharedAnswer } from "@quorate/services";
 import type { ServerConfig } from "../src/config/index.ts";
 import { exchangeRouter, plainRoutes, versionEndpoint } from "../src/http/endpoints.ts";
-import { checkEndpoints, healthEndpoint } from "../src/http/health.ts";
-import { memberHealth } from "../src/http/member-health.ts";
+import { checkEndpoints, healthEndpoint, memberHealth } from "../src/http/health.ts";
 import { versionOf } from "../src/http/peer-endpoints.ts";
 import type { ProcessDeps } from "./resources.ts";
 

@@ -16,7 +16,7 @@ import { errorOf } from "@quorate/proto";
 import type { ServiceTable } from "@quorate/rpc";
 import { pageTable, serviceTable, toStatusError, withStandardServices } from "@quorate/services";
 import { directoryExpiry } from "@quorate/v2";
-import { servedIdentity } from "../src/audit/served-identity.ts";
+import { servedIdentity } from "../src/audit/settings.ts";
 import type { ServerConfig } from "../src/config/index.ts";
 import { httpRouter } from "../src/http/endpoints.ts";
 import { peerEndpoints, versionOf } from "../src/http/peer-endpoints.ts";

@@ -1,5 +1,5 @@
 /** Bugs in a member's loop, leases, watches, membership and services. */
-import type { CatalogueBug } from "../catalogue-bug.ts";
+import type { CatalogueBug } from "../source-edit.ts";
 import { MEMBERSHIP, REMOVALS, SABOTAGE, STREAMS, TIGHT_QUOTA } from "./conditions.ts";
 
 export const MEMBER_BUGS: Readonly<Record<string, CatalogueBug>> = {

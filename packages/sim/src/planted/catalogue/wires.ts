@@ -1,5 +1,5 @@
 /** Bugs in what goes between members, and between members and their clients. */
-import type { CatalogueBug } from "../catalogue-bug.ts";
+import type { CatalogueBug } from "../source-edit.ts";
 
 export const WIRE_BUGS: Readonly<Record<string, CatalogueBug>> = {
   "split-frame-loses-its-head": {
