@@ -342,6 +342,7 @@ function planeOptions(
       controllers: new Set(options.controllers),
       identity: `apiserver-${randomUUID()}`,
       createsDefaultRoles: options.authorizationModes.includes("RBAC"),
+      createsDefaultObjects: true,
     },
     access: {
       modes: options.authorizationModes,

@@ -34,12 +34,13 @@ import { Informer, type InformerHandler, Stop } from "../informers/informer.ts";
 import { isAlreadyExists, LocalClient, type ResourceRef } from "../informers/local-client.ts";
 import { systemContext } from "../informers/system-context.ts";
 import { CONTROLLERS, type ControllerName, Controllers } from "./controllers.ts";
+import { ensureDefaultObjects } from "./default-objects.ts";
 import { KubernetesService, type ServicePlace } from "./kubernetes-service.ts";
 import { LeaderElection } from "./leader-election.ts";
 
 export const DEFAULT_NAMESPACES = ["kube-system", "kube-public", "kube-node-lease", "default"];
-/** A deleted kube-node-lease comes back, as in Kubernetes. */
-const NAMESPACE_PERIOD_MS = 60_000;
+/** A deleted kube-node-lease comes back, as in Kubernetes; so do the other default objects. */
+const DEFAULTS_PERIOD_MS = 60_000;
 const NAMESPACES: ResourceRef = { group: "", version: "v1", resource: "namespaces" };
 
 export interface PolicyRuntimeOptions {
@@ -53,6 +54,8 @@ export interface PolicyRuntimeOptions {
   readonly identity: string;
   /** Creates and repairs the default roles when the server starts. */
   readonly createsDefaultRoles: boolean;
+  /** The same for FlowSchemas, PriorityLevelConfigurations and PriorityClasses. */
+  readonly createsDefaultObjects?: boolean;
 }
 
 export interface PolicyRuntimeDependencies {
@@ -122,9 +125,12 @@ export class PolicyRuntime {
     for (const informer of this.#informers) informer.start();
     await Promise.all(this.#informers.map(({ synced }) => synced));
     await this.#ensureNamespaces();
-    if (this.#options.createsDefaultRoles) await reconcileDefaultPolicy(this.client);
+    await Promise.all([
+      this.#options.createsDefaultRoles ? reconcileDefaultPolicy(this.client) : undefined,
+      this.#ensureDefaults(),
+    ]);
     if (this.#stop.aborted) return;
-    this.#timer = this.#deps.clock.every(NAMESPACE_PERIOD_MS, () => void this.#keepNamespaces());
+    this.#timer = this.#deps.clock.every(DEFAULTS_PERIOD_MS, () => void this.#keepDefaults());
     const { clock, logger } = this.#deps;
     if (place !== undefined) {
       this.#service = new KubernetesService(place, { client: this.client, clock, logger });
@@ -233,12 +239,18 @@ export class PolicyRuntime {
     }
   }
 
-  async #keepNamespaces(): Promise<void> {
+  async #ensureDefaults(): Promise<void> {
+    if (this.#options.createsDefaultObjects !== true) return;
+    await ensureDefaultObjects(this.client, this.#deps.clock.wallMs());
+  }
+
+  async #keepDefaults(): Promise<void> {
     try {
       await this.#ensureNamespaces();
+      await this.#ensureDefaults();
     } catch (error) {
       const text = error instanceof Error ? error.message : String(error);
-      this.#deps.logger.warn("the default namespaces could not be checked", { error: text });
+      this.#deps.logger.warn("the default objects could not be checked", { error: text });
     }
   }
 
