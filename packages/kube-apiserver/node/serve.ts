@@ -338,6 +338,7 @@ function planeOptions(
     trust: trustOf(options, certificates),
     policy: {
       enforceOwnerReferences: options.enforceOwnerReferences,
+      enforceLimitRanges: options.enforceLimitRanges,
       rootCaPem: caOf(options, certificates),
       controllers: new Set(options.controllers),
       identity: `apiserver-${randomUUID()}`,

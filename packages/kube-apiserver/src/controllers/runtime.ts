@@ -7,10 +7,11 @@
  *     await runtime.stop();
  */
 import type { Clock, Logger, Random, Timer } from "@quorate/host";
-import type { Getter, Lister, ServedResources, Watcher } from "@quorate/kube-storage";
+import type { Getter, KubeObject, Lister, ServedResources, Watcher } from "@quorate/kube-storage";
 import { defined } from "@quorate/proto";
 import type { Admission } from "../admission/admission.ts";
 import { admissionChain } from "../admission/chain.ts";
+import { limitRanger } from "../admission/limit-ranger.ts";
 import { mutatingPolicies } from "../admission/mutating-policies.ts";
 import {
   type Namespaces,
@@ -41,11 +42,14 @@ import { LeaderElection } from "./leader-election.ts";
 export const DEFAULT_NAMESPACES = ["kube-system", "kube-public", "kube-node-lease", "default"];
 /** A deleted kube-node-lease comes back, as in Kubernetes; so do the other default objects. */
 const DEFAULTS_PERIOD_MS = 60_000;
+const LIMIT_RANGES: ResourceRef = { group: "", version: "v1", resource: "limitranges" };
 const NAMESPACES: ResourceRef = { group: "", version: "v1", resource: "namespaces" };
 
 export interface PolicyRuntimeOptions {
   /** --enable-admission-plugins has OwnerReferencesPermissionEnforcement. */
   readonly enforceOwnerReferences: boolean;
+  /** The plug-in LimitRanger is on. */
+  readonly enforceLimitRanges?: boolean;
   /** The CA of the server's certificate, for kube-root-ca.crt; "" for none. */
   readonly rootCaPem: string;
   /** The controllers that run on the server that leads. Absent: all. */
@@ -164,9 +168,12 @@ export class PolicyRuntime {
       applyPatch,
       authorizer,
     };
-    const { enforceOwnerReferences } = this.#options;
+    const { enforceOwnerReferences, enforceLimitRanges } = this.#options;
     return admissionChain([
       namespaceLifecycle(namespaces, clock),
+      ...(enforceLimitRanges === true
+        ? [limitRanger((namespace) => this.#limitRanges(namespace))]
+        : []),
       signerPermissions(authorizer),
       mutatingPolicies(this.#mutatingPolicies, calls),
       mutatingWebhooks(this.#mutating, calls),
@@ -174,6 +181,12 @@ export class PolicyRuntime {
       validatingPolicies(this.#validatingPolicies, calls),
       validatingWebhooks(this.#validating, calls),
     ]);
+  }
+
+  /** Read at each new pod and claim, so that one that was just made counts. */
+  async #limitRanges(namespace: string): Promise<readonly KubeObject[]> {
+    const { items } = await this.client.list(LIMIT_RANGES, namespace, 0);
+    return items.map((item) => item.object());
   }
 
   #makeInformers(): readonly Informer[] {
