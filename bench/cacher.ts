@@ -16,20 +16,15 @@ import {
   type Watch,
   type WatchEvent,
 } from "@quorate/kube-storage";
-import { count, readArguments } from "../scripts/dev/command-line.ts";
+import { count, readArguments, valueOption } from "../scripts/dev/command-line.ts";
 import { BenchSource, benchAttributes, KIND, keyOf, PREFIX } from "./cacher-source.ts";
 import { align } from "./report.ts";
 
 const help = `./dev bench cacher [OPTIONS]: the watch cache by itself`;
 const { values } = readArguments(help, {
-  objects: {
-    type: "string",
-    default: "50000",
-    requiresArg: true,
-    describe: "objects in the cache",
-  },
-  watchers: { type: "string", default: "1000", requiresArg: true, describe: "watchers" },
-  events: { type: "string", default: "5000", requiresArg: true, describe: "changes of each row" },
+  objects: valueOption("objects in the cache", "50000"),
+  watchers: valueOption("watchers", "1000"),
+  events: valueOption("changes of each row", "5000"),
 });
 const objects = count("objects", values.objects);
 const watcherCount = count("watchers", values.watchers);

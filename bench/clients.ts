@@ -6,9 +6,16 @@
  *     ./dev bench clients [--seconds 3] [--rounds 3] [--watches 10000] [--clients "npm etcd3,ours"]
  *     ./dev bench clients --only watches
  */
+
 import { spawn } from "node:child_process";
 import { text } from "node:stream/consumers";
-import { count, positive, readArguments } from "../scripts/dev/command-line.ts";
+import {
+  count,
+  positive,
+  readArguments,
+  switchOption,
+  valueOption,
+} from "../scripts/dev/command-line.ts";
 import { withCluster } from "../test/support/cluster.ts";
 import { type Executable, etcdNewest, quorate } from "../test/support/executables.ts";
 import {
@@ -26,22 +33,17 @@ const IN_FLIGHT = [1, 100, 1000];
 
 const help = "./dev bench clients [OPTIONS]: our client beside npm's etcd3, and their transports";
 const { values: args } = readArguments(help, {
-  seconds: { type: "string", default: "3", requiresArg: true, describe: "seconds of each row" },
-  rounds: { type: "string", default: "3", requiresArg: true, describe: "rounds, for medians" },
-  watches: { type: "string", default: "10000", requiresArg: true, describe: "watches of a client" },
-  clients: {
-    type: "string",
-    default: Object.keys(CALLERS).join(","),
-    requiresArg: true,
-    describe: "which ones",
-  },
+  seconds: valueOption("seconds of each row", "3"),
+  rounds: valueOption("rounds, for medians", "3"),
+  watches: valueOption("watches of a client", "10000"),
+  clients: valueOption("which ones", Object.keys(CALLERS).join(",")),
   only: {
     type: "string",
     choices: ["calls", "watches"],
     requiresArg: true,
     describe: "one of the tables",
   },
-  etcd: { type: "boolean", default: false, describe: "on etcd instead of Quorate" },
+  etcd: switchOption("on etcd instead of Quorate"),
   run: {
     type: "string",
     requiresArg: true,

@@ -1,30 +1,18 @@
 /** What programs that measure Quorate and etcd in turn have in common. */
-import { refuse } from "../scripts/dev/command-line.ts";
+import { refuse, switchOption, valueOption } from "../scripts/dev/command-line.ts";
 import { type Executable, etcd, quorate } from "../test/support/executables.ts";
 
 /** Options of the command line; a program that differs in one has its own in its place. */
 export const comparison = {
-  rounds: {
-    type: "string",
-    default: "3",
-    requiresArg: true,
-    describe: "rounds; the programs take turns to go first",
-  },
-  seconds: {
-    type: "string",
-    default: "5",
-    requiresArg: true,
-    describe: "measured seconds of each load",
-  },
-  only: { type: "string", requiresArg: true, describe: "quorate or etcd alone" },
+  rounds: valueOption("rounds; the programs take turns to go first", "3"),
+  seconds: valueOption("measured seconds of each load", "5"),
+  only: valueOption("quorate or etcd alone"),
 } as const;
 
 /** The option of a program that can print its table for the documentation. */
-export const markdown = {
-  type: "boolean",
-  default: false,
-  describe: "the table for docs/internals/benchmarks.md (progress goes to standard error)",
-} as const;
+export const markdown = switchOption(
+  "the table for docs/internals/benchmarks.md (progress goes to standard error)",
+);
 
 /** The programs that are there, or the one of --only. Ends the process with 2 if none is. */
 export function programsOf(

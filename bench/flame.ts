@@ -2,6 +2,7 @@
  * A flame picture: one HTML file that needs nothing else. Width is time, the caller stands below
  * what it calls; a click zooms.
  */
+import { escapeHtml } from "@quorate/proto";
 import type { Frame } from "./cpu-profile.ts";
 
 /** Frames narrower than this share of the whole are left out. */
@@ -18,8 +19,7 @@ export function flameHtml(heading: string, tree: Frame): string {
   ];
   // "<" would let a function's name end the script.
   const data = JSON.stringify(slim(tree)).replaceAll("<", "\\u003c");
-  const title = heading.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
-  return page.replaceAll("TITLE", () => title).replace("DATA", () => data);
+  return page.replaceAll("TITLE", () => escapeHtml(heading)).replace("DATA", () => data);
 }
 
 const page = `<!doctype html>

@@ -9,7 +9,7 @@
  * processor time for a request is a column, and bounds the rates of both programs.
  */
 
-import { positive, readArguments, refuse } from "../scripts/dev/command-line.ts";
+import { positive, readArguments, refuse, valueOption } from "../scripts/dev/command-line.ts";
 import { bundledProgram } from "../test/support/bundled.ts";
 import { startCluster } from "../test/support/cluster.ts";
 import { type Executable, findProgram, quorate } from "../test/support/executables.ts";
@@ -23,12 +23,7 @@ ETCD selects etcd's program (default: etcd on the PATH).`;
 
 const { values: args } = readArguments(help, {
   ...comparison,
-  case: {
-    type: "string",
-    default: "",
-    requiresArg: true,
-    describe: "only the cases whose name contains it",
-  },
+  case: valueOption("only the cases whose name contains it", ""),
 });
 const seconds = positive("seconds", args.seconds);
 const rounds = positive("rounds", args.rounds);

@@ -14,7 +14,13 @@ import { rmSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import { fromUtf8, KVService, LeaseService, MaintenanceService, PutRequest } from "@quorate/proto";
-import { count, readArguments, refuse } from "../scripts/dev/command-line.ts";
+import {
+  count,
+  readArguments,
+  refuse,
+  switchOption,
+  valueOption,
+} from "../scripts/dev/command-line.ts";
 import { CallError, TestClient } from "../test/support/client.ts";
 import { startCluster, type TestCluster } from "../test/support/cluster.ts";
 import { type Executable, etcd, quorate } from "../test/support/executables.ts";
@@ -32,39 +38,20 @@ import { peakResidentBytes } from "./usage.ts";
 const help = `./dev bench hold [OPTIONS]: what each call of the API does to the other clients, ours and etcd's in turn`;
 
 const { values: args } = readArguments(help, {
-  keys: { type: "string", default: "500000", requiresArg: true, describe: "keys in the store" },
-  leased: { type: "string", default: "100000", requiresArg: true, describe: "keys of one lease" },
-  leases: { type: "string", default: "100000", requiresArg: true, describe: "leases beside it" },
-  size: {
-    type: "string",
-    default: "1",
-    requiresArg: true,
-    describe: "members; the calls go to the leader",
-  },
-  calls: {
-    type: "string",
-    default: "",
-    requiresArg: true,
-    describe: 'only the calls whose names hold one of these texts, parted by ";"',
-  },
-  only: { type: "string", requiresArg: true, describe: "quorate or etcd alone" },
-  spin: {
-    type: "boolean",
-    default: false,
-    describe:
-      "measures turns of the event loop in processor time too, for which the member never sleeps",
-  },
-  profile: {
-    type: "boolean",
-    default: false,
-    describe: "prints what the longest turns did (with --spin); the profiler costs time",
-  },
-  list: { type: "boolean", default: false, describe: "the names of the calls" },
-  markdown: {
-    type: "boolean",
-    default: false,
-    describe: "the table for docs/internals/benchmarks.md (progress goes to standard error)",
-  },
+  keys: valueOption("keys in the store", "500000"),
+  leased: valueOption("keys of one lease", "100000"),
+  leases: valueOption("leases beside it", "100000"),
+  size: valueOption("members; the calls go to the leader", "1"),
+  calls: valueOption('only the calls whose names hold one of these texts, parted by ";"', ""),
+  only: valueOption("quorate or etcd alone"),
+  spin: switchOption(
+    "measures turns of the event loop in processor time too, for which the member never sleeps",
+  ),
+  profile: switchOption("prints what the longest turns did (with --spin); the profiler costs time"),
+  list: switchOption("the names of the calls"),
+  markdown: switchOption(
+    "the table for docs/internals/benchmarks.md (progress goes to standard error)",
+  ),
 });
 const keys = count("keys", args.keys);
 const leased = count("leased", args.leased);

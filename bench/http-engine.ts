@@ -4,35 +4,22 @@
  *
  *     ./dev bench http-engine [--seconds 4] [--rounds 3] [--etcd PORT --etcd-pid PID]
  */
+
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
-import { count, positive, readArguments } from "../scripts/dev/command-line.ts";
+import { count, positive, readArguments, valueOption } from "../scripts/dev/command-line.ts";
 import { HttpConnection } from "./http1.ts";
 import { align, median } from "./report.ts";
 import { cpuSeconds, residentBytes } from "./usage.ts";
 
 const help = `./dev bench http-engine [OPTIONS]: requests without work over HTTP/1.1`;
 const { values: args } = readArguments(help, {
-  seconds: {
-    type: "string",
-    default: "4",
-    requiresArg: true,
-    describe: "measured seconds of each row",
-  },
-  rounds: {
-    type: "string",
-    default: "3",
-    requiresArg: true,
-    describe: "rounds, of which the table shows medians",
-  },
-  streams: { type: "string", default: "10000", requiresArg: true, describe: "idle event streams" },
-  etcd: {
-    type: "string",
-    requiresArg: true,
-    describe: "the client port of an etcd, for GET /version",
-  },
-  "etcd-pid": { type: "string", requiresArg: true, describe: "its process" },
+  seconds: valueOption("measured seconds of each row", "4"),
+  rounds: valueOption("rounds, of which the table shows medians", "3"),
+  streams: valueOption("idle event streams", "10000"),
+  etcd: valueOption("the client port of an etcd, for GET /version"),
+  "etcd-pid": valueOption("its process"),
 });
 const seconds = positive("seconds", args.seconds);
 const rounds = count("rounds", args.rounds);

@@ -9,7 +9,13 @@
  * this generator, disturb least.
  */
 
-import { positive, readArguments, refuse } from "../scripts/dev/command-line.ts";
+import {
+  positive,
+  readArguments,
+  refuse,
+  switchOption,
+  valueOption,
+} from "../scripts/dev/command-line.ts";
 import { startCluster } from "../test/support/cluster.ts";
 import { type Executable, etcd, quorate } from "../test/support/executables.ts";
 import { comparison, inTurn, markdown, programsOf } from "./comparison.ts";
@@ -22,17 +28,8 @@ const help = `./dev bench http [OPTIONS]: puts and gets over HTTP/1.1, ours and 
 const { values: args } = readArguments(help, {
   ...comparison,
   markdown,
-  connections: {
-    type: "string",
-    default: "100,1000",
-    requiresArg: true,
-    describe: "numbers of connections",
-  },
-  v2: {
-    type: "boolean",
-    default: false,
-    describe: "the v2 API; ETCD34 is the path of etcd 3.4, which has it too",
-  },
+  connections: valueOption("numbers of connections", "100,1000"),
+  v2: switchOption("the v2 API; ETCD34 is the path of etcd 3.4, which has it too"),
 });
 const counts = args.connections.split(",").map((text) => positive("connections", text));
 const seconds = positive("seconds", args.seconds);

@@ -7,17 +7,18 @@
  * Calls of startMember()'s client, which has no sockets, on a member in memory: medians over the
  * runs. And cluster.reset() to a named point, after a test that has changed ten of a hundred keys.
  */
+
 import { setImmediate as turn } from "node:timers/promises";
 import { startMember } from "@quorate/embed/node";
 import { testCluster } from "@quorate/testing";
-import { count, readArguments } from "../scripts/dev/command-line.ts";
+import { count, readArguments, valueOption } from "../scripts/dev/command-line.ts";
 import { align, median } from "./report.ts";
 
 const help = "./dev bench in-process [OPTIONS]: processor time of calls and resets without sockets";
 const { values: args } = readArguments(help, {
-  runs: { type: "string", default: "9", requiresArg: true, describe: "runs of each row" },
-  calls: { type: "string", default: "5000", requiresArg: true, describe: "calls of a run" },
-  resets: { type: "string", default: "300", requiresArg: true, describe: "resets of a row" },
+  runs: valueOption("runs of each row", "9"),
+  calls: valueOption("calls of a run", "5000"),
+  resets: valueOption("resets of a row", "300"),
 });
 
 /** Processor microseconds of this process, all threads, while `run` runs. */

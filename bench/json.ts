@@ -6,6 +6,7 @@
  * Small messages one by one, medians over the runs; large ones in the slices in which a member
  * works on them, with the longest slice.
  */
+
 import {
   fromLatin1,
   type JsonMessage,
@@ -20,13 +21,13 @@ import {
   transcodeResponse,
   wireToJson,
 } from "@quorate/proto";
-import { count, readArguments } from "../scripts/dev/command-line.ts";
+import { count, readArguments, valueOption } from "../scripts/dev/command-line.ts";
 import { align, median } from "./report.ts";
 
 const help = `./dev bench json [OPTIONS]: processor time of the JSON mapping`;
 const { values: args } = readArguments(help, {
-  runs: { type: "string", default: "7", requiresArg: true, describe: "runs of each row" },
-  count: { type: "string", default: "100000", requiresArg: true, describe: "messages of a run" },
+  runs: valueOption("runs of each row", "7"),
+  count: valueOption("messages of a run", "100000"),
 });
 const runs = count("runs", args.runs);
 const messages = count("count", args.count);

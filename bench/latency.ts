@@ -3,7 +3,13 @@
  * ours and of etcd's in turn; calls are due at fixed times, whether the server is late or not.
  */
 
-import { count, readArguments, refuse } from "../scripts/dev/command-line.ts";
+import {
+  count,
+  readArguments,
+  refuse,
+  switchOption,
+  valueOption,
+} from "../scripts/dev/command-line.ts";
 import { startCluster } from "../test/support/cluster.ts";
 import type { Executable } from "../test/support/executables.ts";
 import { leaderUrl } from "./calls.ts";
@@ -17,25 +23,13 @@ const help = `./dev bench latency [OPTIONS]: latency at a fixed rate, ours and e
 
 const { values: args } = readArguments(help, {
   ...comparison,
-  rates: {
-    type: "string",
-    default: "2000,10000",
-    requiresArg: true,
-    describe: 'calls a second, "2000,10000" by default',
-  },
-  rows: {
-    type: "string",
-    default: "put random, 1000;get linearizable;mixed",
-    requiresArg: true,
-    describe: 'loads of ./dev bench, by the beginning of their names, parted by ";"',
-  },
-  size: {
-    type: "string",
-    default: "1",
-    requiresArg: true,
-    describe: "members, 1 by default; --tls encrypts",
-  },
-  tls: { type: "boolean", default: false, describe: "" },
+  rates: valueOption('calls a second, "2000,10000" by default', "2000,10000"),
+  rows: valueOption(
+    'loads of ./dev bench, by the beginning of their names, parted by ";"',
+    "put random, 1000;get linearizable;mixed",
+  ),
+  size: valueOption("members, 1 by default; --tls encrypts", "1"),
+  tls: switchOption(""),
 });
 
 const WARM_UP_MS = 2000;

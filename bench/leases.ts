@@ -9,6 +9,7 @@
  * their time when that stops. An end is seen by the deletion of the key on a watch; its lag is
  * counted from the answer to the last renewal and the time to live.
  */
+
 import { setTimeout as delay } from "node:timers/promises";
 import {
   fromUtf8,
@@ -23,7 +24,7 @@ import {
   WatchRequest,
   WatchService,
 } from "@quorate/proto";
-import { positive, readArguments } from "../scripts/dev/command-line.ts";
+import { positive, readArguments, valueOption } from "../scripts/dev/command-line.ts";
 import { TestClient } from "../test/support/client.ts";
 import { startCluster, type TestCluster } from "../test/support/cluster.ts";
 import { Connection } from "./connection.ts";
@@ -378,25 +379,10 @@ Ends with 1 if a lease was lost or ended early, or if the 99th percentile of the
 
 async function main(): Promise<void> {
   const { values } = readArguments(help, {
-    leases: {
-      type: "string",
-      default: "100000",
-      requiresArg: true,
-      describe: "how many, each with a key (100000)",
-    },
-    minutes: {
-      type: "string",
-      default: "5",
-      requiresArg: true,
-      describe: "how long they are kept alive (5)",
-    },
-    ttl: {
-      type: "string",
-      default: "60",
-      requiresArg: true,
-      describe: "their time to live in seconds (60)",
-    },
-    size: { type: "string", default: "3", requiresArg: true, describe: "members (3)" },
+    leases: valueOption("how many, each with a key (100000)", "100000"),
+    minutes: valueOption("how long they are kept alive (5)", "5"),
+    ttl: valueOption("their time to live in seconds (60)", "60"),
+    size: valueOption("members (3)", "3"),
   });
   const leases = positive("leases", values.leases);
   const minutes = positive("minutes", values.minutes);

@@ -5,9 +5,10 @@
  *
  *   taskset -c 0 ./dev bench logins --puts 0 --costs 10 --busy 2
  */
+
 import { spawn } from "node:child_process";
 import { fromUtf8 } from "@quorate/proto";
-import { count, positive, readArguments } from "../scripts/dev/command-line.ts";
+import { count, positive, readArguments, valueOption } from "../scripts/dev/command-line.ts";
 import { AuthClient, enableAuth, PASSWORD } from "../test/support/auth.ts";
 import { startCluster, type TestCluster } from "../test/support/cluster.ts";
 import type { Executable } from "../test/support/executables.ts";
@@ -22,36 +23,14 @@ const help = `./dev bench logins [OPTIONS]: what logins cost other clients' puts
 
 const { values: args } = readArguments(help, {
   ...comparison,
-  puts: {
-    type: "string",
-    default: "10000",
-    requiresArg: true,
-    describe: "puts a second, 10000 by default; 0: none, and logins one after the other",
-  },
-  logins: {
-    type: "string",
-    default: "200",
-    requiresArg: true,
-    describe: "logins a second, 200 by default",
-  },
-  users: {
-    type: "string",
-    default: "1",
-    requiresArg: true,
-    describe: "users that log in in turn, 1 by default",
-  },
-  costs: {
-    type: "string",
-    default: "4,10",
-    requiresArg: true,
-    describe: `costs of a password's hash, "4,10" by default`,
-  },
-  busy: {
-    type: "string",
-    default: "0",
-    requiresArg: true,
-    describe: "processes beside it that do nothing but compute, 0 by default",
-  },
+  puts: valueOption(
+    "puts a second, 10000 by default; 0: none, and logins one after the other",
+    "10000",
+  ),
+  logins: valueOption("logins a second, 200 by default", "200"),
+  users: valueOption("users that log in in turn, 1 by default", "1"),
+  costs: valueOption(`costs of a password's hash, "4,10" by default`, "4,10"),
+  busy: valueOption("processes beside it that do nothing but compute, 0 by default", "0"),
 });
 
 const WARM_UP_MS = 1500;

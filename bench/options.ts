@@ -1,5 +1,5 @@
 /** The command line of ./dev bench. */
-import { readArguments } from "../scripts/dev/command-line.ts";
+import { readArguments, switchOption, valueOption } from "../scripts/dev/command-line.ts";
 
 const usage = `./dev bench [ROW...] [OPTIONS]: rows of requests, ours and etcd's in turn
 
@@ -37,71 +37,37 @@ export function readOptions(args: readonly string[]): BenchOptions {
   const { values, positionals } = readArguments(
     usage,
     {
-      quick: {
-        type: "boolean",
-        default: false,
-        describe: "every row in one short round, about six minutes; the other options still count",
-      },
-      list: { type: "boolean", default: false, describe: "names the rows" },
-      size: { type: "string", requiresArg: true, describe: "1 or 3 members alone" },
-      plain: { type: "boolean", default: false, describe: "plain connections alone" },
-      tls: { type: "boolean", default: false, describe: "mutual TLS for clients and peers alone" },
-      only: { type: "string", requiresArg: true, describe: "quorate or etcd alone" },
-      quorate: {
-        type: "string",
-        requiresArg: true,
-        describe:
-          "the member to measure, such as bin/quorate of an unpacked release (default: that of this repository)",
-      },
-      etcd: {
-        type: "string",
-        requiresArg: true,
-        describe: "the etcd to compare with (default: the one on the PATH); its version is printed",
-      },
-      benchmark: {
-        type: "string",
-        requiresArg: true,
-        describe: `etcd's benchmark tool for the rows "by Go's clientv3" (default: $ETCD_BENCHMARK, then the PATH)`,
-      },
-      rounds: {
-        type: "string",
-        requiresArg: true,
-        describe: "rounds (default: 3); the programs take turns to go first",
-      },
-      seconds: {
-        type: "string",
-        requiresArg: true,
-        describe:
-          "measured seconds of each load (default: 3; quick: 1), after 2 s of warm-up (quick: 0.5 s)",
-      },
-      keys: { type: "string", requiresArg: true, describe: "keys of 8 bytes (default: 10000)" },
-      "value-bytes": {
-        type: "string",
-        requiresArg: true,
-        describe: "bytes of each value (default: 256)",
-      },
-      "many-keys": {
-        type: "string",
-        requiresArg: true,
-        describe:
-          'puts of the rows "many keys" and "many revisions" (default: 1000000; quick: 200000)',
-      },
-      markdown: {
-        type: "boolean",
-        default: false,
-        describe:
-          "the report with its conditions, for docs/internals/benchmarks.md (progress: standard error)",
-      },
-      json: {
-        type: "string",
-        requiresArg: true,
-        describe: "also write every measurement to a file, as it goes",
-      },
-      from: {
-        type: "string",
-        requiresArg: true,
-        describe: "run nothing: the report of measurements from such a file",
-      },
+      quick: switchOption(
+        "every row in one short round, about six minutes; the other options still count",
+      ),
+      list: switchOption("names the rows"),
+      size: valueOption("1 or 3 members alone"),
+      plain: switchOption("plain connections alone"),
+      tls: switchOption("mutual TLS for clients and peers alone"),
+      only: valueOption("quorate or etcd alone"),
+      quorate: valueOption(
+        "the member to measure, such as bin/quorate of an unpacked release (default: that of this repository)",
+      ),
+      etcd: valueOption(
+        "the etcd to compare with (default: the one on the PATH); its version is printed",
+      ),
+      benchmark: valueOption(
+        `etcd's benchmark tool for the rows "by Go's clientv3" (default: $ETCD_BENCHMARK, then the PATH)`,
+      ),
+      rounds: valueOption("rounds (default: 3); the programs take turns to go first"),
+      seconds: valueOption(
+        "measured seconds of each load (default: 3; quick: 1), after 2 s of warm-up (quick: 0.5 s)",
+      ),
+      keys: valueOption("keys of 8 bytes (default: 10000)"),
+      "value-bytes": valueOption("bytes of each value (default: 256)"),
+      "many-keys": valueOption(
+        'puts of the rows "many keys" and "many revisions" (default: 1000000; quick: 200000)',
+      ),
+      markdown: switchOption(
+        "the report with its conditions, for docs/internals/benchmarks.md (progress: standard error)",
+      ),
+      json: valueOption("also write every measurement to a file, as it goes"),
+      from: valueOption("run nothing: the report of measurements from such a file"),
     },
     "ROW",
     args,

@@ -13,8 +13,16 @@
  * V8's heap for a call, "kept B" those that collections of young objects copy. The program ends
  * with code 1 where a row allocates a twentieth more than the base.
  */
+
 import { join, resolve } from "node:path";
-import { count, positive, readArguments, refuse } from "../scripts/dev/command-line.ts";
+import {
+  count,
+  positive,
+  readArguments,
+  refuse,
+  switchOption,
+  valueOption,
+} from "../scripts/dev/command-line.ts";
 import { startCluster, type TestCluster } from "../test/support/cluster.ts";
 import { leaderUrl } from "./calls.ts";
 import { Heaps, type HeapUse, heapEnv } from "./heap.ts";
@@ -26,45 +34,18 @@ import { cpuSeconds, mainThreadSeconds } from "./usage.ts";
 const help = `./dev bench pairs --base DIR [OPTIONS]: this version beside the one in DIR`;
 
 const { values: args } = readArguments(help, {
-  base: {
-    type: "string",
-    default: "",
-    requiresArg: true,
-    describe: "a checkout of the other version, with its dependencies (default: this one)",
-  },
-  "base-flags": {
-    type: "string",
-    default: "",
-    requiresArg: true,
-    describe: "flags of the base's members, parted by blanks",
-  },
-  flags: {
-    type: "string",
-    default: "",
-    requiresArg: true,
-    describe: "flags of this version's members",
-  },
-  rows: {
-    type: "string",
-    default: "",
-    requiresArg: true,
-    describe: 'only rows whose names hold one of these texts, parted by ";"',
-  },
-  pairs: {
-    type: "string",
-    default: "4",
-    requiresArg: true,
-    describe: "pairs of bursts for each row and start",
-  },
-  starts: {
-    type: "string",
-    default: "3",
-    requiresArg: true,
-    describe: "members are started so many times: each is compiled differently",
-  },
-  seconds: { type: "string", default: "1", requiresArg: true, describe: "of a burst" },
-  tls: { type: "boolean", default: false, describe: "mutual TLS" },
-  size: { type: "string", default: "1", requiresArg: true, describe: "members of each" },
+  base: valueOption(
+    "a checkout of the other version, with its dependencies (default: this one)",
+    "",
+  ),
+  "base-flags": valueOption("flags of the base's members, parted by blanks", ""),
+  flags: valueOption("flags of this version's members", ""),
+  rows: valueOption('only rows whose names hold one of these texts, parted by ";"', ""),
+  pairs: valueOption("pairs of bursts for each row and start", "4"),
+  starts: valueOption("members are started so many times: each is compiled differently", "3"),
+  seconds: valueOption("of a burst", "1"),
+  tls: switchOption("mutual TLS"),
+  size: valueOption("members of each", "1"),
 });
 const OWN = join(import.meta.dirname, "..");
 const flagsOf = (text: string) => text.split(" ").filter((flag) => flag !== "");

@@ -6,10 +6,18 @@
  *   ./dev profile txn --size 3 --member follower --seconds 10
  *   ./dev profile txn --allocations       the functions that allocate, in the place of time
  */
+
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { orRefuse, positive, readArguments, refuse } from "../scripts/dev/command-line.ts";
+import {
+  orRefuse,
+  positive,
+  readArguments,
+  refuse,
+  switchOption,
+  valueOption,
+} from "../scripts/dev/command-line.ts";
 import { startCluster } from "../test/support/cluster.ts";
 import { quorate } from "../test/support/executables.ts";
 import { leaderUrl } from "./calls.ts";
@@ -165,28 +173,14 @@ export function topTable({ tree, answered }: Profiled, count: number, unit = "us
 
 async function main(): Promise<void> {
   const options = {
-    size: { type: "string", default: "1", requiresArg: true, describe: "members" },
-    tls: { type: "boolean", default: false, describe: "mutual TLS" },
-    member: {
-      type: "string",
-      default: "leader",
-      requiresArg: true,
-      describe: "leader or follower",
-    },
-    flags: {
-      type: "string",
-      default: "",
-      requiresArg: true,
-      describe: "flags of the members, parted by blanks",
-    },
-    seconds: { type: "string", default: "5", requiresArg: true, describe: "measured seconds" },
-    allocations: { type: "boolean", default: false, describe: "bytes allocated, not time" },
-    top: { type: "string", default: "30", requiresArg: true, describe: "lines of the table" },
-    out: {
-      type: "string",
-      requiresArg: true,
-      describe: "the flame picture; default: in the temporary directory",
-    },
+    size: valueOption("members", "1"),
+    tls: switchOption("mutual TLS"),
+    member: valueOption("leader or follower", "leader"),
+    flags: valueOption("flags of the members, parted by blanks", ""),
+    seconds: valueOption("measured seconds", "5"),
+    allocations: switchOption("bytes allocated, not time"),
+    top: valueOption("lines of the table", "30"),
+    out: valueOption("the flame picture; default: in the temporary directory"),
   } as const;
   const { values, positionals } = readArguments(help, options, "ROW");
   if (positionals.length !== 1) refuse("one row is to be named");

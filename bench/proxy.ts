@@ -4,6 +4,7 @@
  *
  *     ./dev bench proxy --help
  */
+
 import { type ChildProcess, spawn } from "node:child_process";
 import {
   fromUtf8,
@@ -13,7 +14,7 @@ import {
   WatchRequest,
   WatchService,
 } from "@quorate/proto";
-import { positive, readArguments } from "../scripts/dev/command-line.ts";
+import { positive, readArguments, valueOption } from "../scripts/dev/command-line.ts";
 import { startCluster, type TestCluster } from "../test/support/cluster.ts";
 import { quorate } from "../test/support/executables.ts";
 import { freePorts } from "../test/support/ports.ts";
@@ -32,13 +33,8 @@ const help = `./dev bench proxy [OPTIONS]: grpc-proxy, ours and etcd's in turn, 
 const { values: args } = readArguments(help, {
   rounds: comparison.rounds,
   seconds: { ...comparison.seconds, default: "3" },
-  watchers: {
-    type: "string",
-    default: "10000",
-    requiresArg: true,
-    describe: "watchers of one key",
-  },
-  puts: { type: "string", default: "200", requiresArg: true, describe: "puts of that key" },
+  watchers: valueOption("watchers of one key", "10000"),
+  puts: valueOption("puts of that key", "200"),
 });
 const [rounds, seconds] = [positive("rounds", args.rounds), positive("seconds", args.seconds)];
 const [watchers, puts] = [positive("watchers", args.watchers), positive("puts", args.puts)];

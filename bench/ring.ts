@@ -6,13 +6,14 @@
  * The worker keeps requests in flight, this thread answers each, as a front-end and a member do.
  * The rows have round trips a second, and the processor time of each thread for one of them.
  */
+
 import { mkdtempSync, rmSync } from "node:fs";
 import { connect, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type MessagePort, parentPort, Worker, workerData } from "node:worker_threads";
 import { RingReader, RingWriter, ringMemory } from "@quorate/front";
-import { count, readArguments } from "../scripts/dev/command-line.ts";
+import { count, readArguments, switchOption, valueOption } from "../scripts/dev/command-line.ts";
 import { threadClock } from "./hold/thread-clock.ts";
 import { align } from "./report.ts";
 
@@ -191,8 +192,8 @@ async function measure(way: Way, inFlight: number, measureMs: number): Promise<s
 
 async function main(): Promise<void> {
   const { values } = readArguments("./dev bench ring [OPTIONS]: the rings between two threads", {
-    seconds: { type: "string", default: "2", requiresArg: true, describe: "for each row" },
-    busy: { type: "boolean", default: false, describe: "two more threads take all they get" },
+    seconds: valueOption("for each row", "2"),
+    busy: switchOption("two more threads take all they get"),
   });
   const measureMs = 1000 * count("seconds", values.seconds);
   const spinners = values.busy ? [1, 2].map(() => new Worker("for (;;);", { eval: true })) : [];

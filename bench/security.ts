@@ -9,11 +9,12 @@
  *
  * The settings take turns within a round, so that what else the machine does meets all of them.
  */
+
 import { generateKeyPairSync } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { count, readArguments } from "../scripts/dev/command-line.ts";
+import { count, readArguments, valueOption } from "../scripts/dev/command-line.ts";
 import { AuthClient, enableAuth } from "../test/support/auth.ts";
 import { startCluster, type TestCluster } from "../test/support/cluster.ts";
 import type { Executable } from "../test/support/executables.ts";
@@ -29,18 +30,8 @@ const help = `./dev bench security [OPTIONS]: what users, roles and the audit lo
 const { values: args } = readArguments(help, {
   ...comparison,
   seconds: { ...comparison.seconds, default: "3" },
-  settings: {
-    type: "string",
-    default: "",
-    requiresArg: true,
-    describe: 'only settings whose names hold one of these texts, parted by ";"',
-  },
-  loads: {
-    type: "string",
-    default: "",
-    requiresArg: true,
-    describe: 'only loads whose names hold one of these texts, parted by ";"',
-  },
+  settings: valueOption('only settings whose names hold one of these texts, parted by ";"', ""),
+  loads: valueOption('only loads whose names hold one of these texts, parted by ";"', ""),
 });
 
 const WARM_UP_MS = 1500;

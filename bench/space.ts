@@ -8,8 +8,9 @@
  * drops. Filling stops when its share of --minutes is over; the sizes in the table say how much
  * came in. A put counts for the phase in which it began.
  */
+
 import { KVService, MaintenanceService } from "@quorate/proto";
-import { positive, readArguments } from "../scripts/dev/command-line.ts";
+import { positive, readArguments, valueOption } from "../scripts/dev/command-line.ts";
 import { TestClient } from "../test/support/client.ts";
 import { startCluster, type TestCluster } from "../test/support/cluster.ts";
 import type { Executable } from "../test/support/executables.ts";
@@ -24,31 +25,14 @@ const help = `./dev bench space [OPTIONS]: compaction and defragmentation of a f
 const { values: args } = readArguments(help, {
   only: comparison.only,
   markdown,
-  gib: {
-    type: "string",
-    default: "2",
-    requiresArg: true,
-    describe: "what is written, in GiB, each key twice",
-  },
-  size: { type: "string", default: "1", requiresArg: true, describe: "members" },
-  clients: {
-    type: "string",
-    default: "20",
-    requiresArg: true,
-    describe: "clients that put without pause",
-  },
-  "quiet-seconds": {
-    type: "string",
-    default: "10",
-    requiresArg: true,
-    describe: "how long they put before and after",
-  },
-  minutes: {
-    type: "string",
-    default: "10",
-    requiresArg: true,
-    describe: "the most that a program may take: filling stops when its share is over",
-  },
+  gib: valueOption("what is written, in GiB, each key twice", "2"),
+  size: valueOption("members", "1"),
+  clients: valueOption("clients that put without pause", "20"),
+  "quiet-seconds": valueOption("how long they put before and after", "10"),
+  minutes: valueOption(
+    "the most that a program may take: filling stops when its share is over",
+    "10",
+  ),
 });
 const gib = positive("gib", args.gib);
 const size = positive("size", args.size);

@@ -8,11 +8,12 @@
  * installed, in turn, against one member, with and without TLS. Node that does nothing is the
  * floor. Times are medians; processor time is user and system together.
  */
+
 import { execFileSync, spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { count, readArguments } from "../scripts/dev/command-line.ts";
+import { count, readArguments, valueOption } from "../scripts/dev/command-line.ts";
 import { root } from "../scripts/release/programs.ts";
 import { startCluster, type TestCluster } from "../test/support/cluster.ts";
 import { findProgram, quorate } from "../test/support/executables.ts";
@@ -24,12 +25,7 @@ const GOAL_MS = 150;
 
 const help = `./dev bench startup [OPTIONS]: the time of \`get\` of one key, beside etcdctl`;
 const { values: args } = readArguments(help, {
-  runs: {
-    type: "string",
-    default: "20",
-    requiresArg: true,
-    describe: "how often each program runs",
-  },
+  runs: valueOption("how often each program runs", "20"),
 });
 const runs = count("runs", args.runs);
 

@@ -4,10 +4,11 @@
  * and in every second row a crowd, whose handshakes another thread of this process makes. With
  * --attacks it is another thread that attacks (attacks.ts), with one row for each attack.
  */
+
 import { connect, createSecureContext, type TLSSocket } from "node:tls";
 import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads";
 import type { ClientIdentity } from "../scripts/cluster/health.ts";
-import { count, readArguments } from "../scripts/dev/command-line.ts";
+import { count, readArguments, valueOption } from "../scripts/dev/command-line.ts";
 import { startCluster, type TestCluster } from "../test/support/cluster.ts";
 import { type Executable, etcd, quorate } from "../test/support/executables.ts";
 import { attacks } from "./attacks.ts";
@@ -197,21 +198,12 @@ async function crowdLater(cluster: TestCluster, clients: number): Promise<Outcom
 async function main(): Promise<void> {
   const help = "./dev bench storm [OPTIONS]: a crowd of TLS clients, and the puts of others";
   const { values: args } = readArguments(help, {
-    size: { type: "string", default: "3", requiresArg: true, describe: "members of each" },
-    clients: { type: "string", default: "2000", requiresArg: true, describe: "of the crowd" },
-    puts: { type: "string", default: "1000", requiresArg: true, describe: "puts a second" },
-    threads: {
-      type: "string",
-      default: "0,2",
-      requiresArg: true,
-      describe: "front-end threads of our members",
-    },
-    attacks: {
-      type: "string",
-      requiresArg: true,
-      describe: "in the place of the crowd the attacks whose names contain it, or all",
-    },
-    seconds: { type: "string", default: "8", requiresArg: true, describe: "of each row" },
+    size: valueOption("members of each", "3"),
+    clients: valueOption("of the crowd", "2000"),
+    puts: valueOption("puts a second", "1000"),
+    threads: valueOption("front-end threads of our members", "0,2"),
+    attacks: valueOption("in the place of the crowd the attacks whose names contain it, or all"),
+    seconds: valueOption("of each row", "8"),
   });
   const subjects: Subject[] = args.threads.split(",").map((threads) => ({
     name: `quorate, ${threads} front-ends`,

@@ -7,15 +7,16 @@
  *
  * Without --write they are printed.
  */
+
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { readArguments, refuse } from "../scripts/dev/command-line.ts";
+import { readArguments, refuse, switchOption } from "../scripts/dev/command-line.ts";
 import { type Findings, figureTable, loadTable, type Measurement, ratio } from "./report.ts";
 
 const { values: options, positionals: files } = readArguments(
   "./dev bench summary FILE... [OPTIONS]: the tables of docs/internals/benchmarks.md, from --json",
   {
-    write: { type: "boolean", default: false, describe: "write them to the pages, do not print" },
+    write: switchOption("write them to the pages, do not print"),
   },
   "FILE",
 );

@@ -8,6 +8,7 @@
  * Events for each second of the member's CPU is the figure that other programs on the machine, and
  * this generator, disturb least.
  */
+
 import {
   fromUtf8,
   KVService,
@@ -16,7 +17,7 @@ import {
   WatchRequest,
   WatchService,
 } from "@quorate/proto";
-import { positive, readArguments, refuse } from "../scripts/dev/command-line.ts";
+import { positive, readArguments, refuse, valueOption } from "../scripts/dev/command-line.ts";
 import { startCluster } from "../test/support/cluster.ts";
 import { type Executable, etcd } from "../test/support/executables.ts";
 import { comparison, inTurn, markdown, programsOf } from "./comparison.ts";
@@ -31,20 +32,10 @@ const { values: args } = readArguments(help, {
   rounds: comparison.rounds,
   only: comparison.only,
   markdown,
-  watchers: { type: "string", default: "10000", requiresArg: true, describe: "how many" },
-  streams: { type: "string", default: "20", requiresArg: true, describe: "on how many streams" },
-  events: {
-    type: "string",
-    default: "400000",
-    requiresArg: true,
-    describe: "events that are aimed at",
-  },
-  case: {
-    type: "string",
-    default: "",
-    requiresArg: true,
-    describe: 'only the cases whose name holds it: "one key", "own key", "prefixes"',
-  },
+  watchers: valueOption("how many", "10000"),
+  streams: valueOption("on how many streams", "20"),
+  events: valueOption("events that are aimed at", "400000"),
+  case: valueOption('only the cases whose name holds it: "one key", "own key", "prefixes"', ""),
 });
 const watchers = positive("watchers", args.watchers);
 const streams = positive("streams", args.streams);

@@ -132,12 +132,20 @@ function findPinnedNode() {
 }
 
 /**
- * The program as scripts/release/checkout.ts bundled it, where the sources in it are as they were.
- * Not for who looks into them, changes them while they are loaded, or counts what ran.
+ * The bundle of a program for who does not look into its sources, change them while they are
+ * loaded, or count what ran.
  */
 function bundleOf(name) {
   const flags = [...process.execArgv, process.env.NODE_OPTIONS ?? ""].join(" ");
   if (NEEDS_SOURCES.test(flags) || process.env.NODE_V8_COVERAGE !== undefined) return undefined;
+  return freshBundle(name);
+}
+
+/**
+ * The program as scripts/release/checkout.ts bundled it; undefined where a source in it has changed
+ * since.
+ */
+export function freshBundle(name) {
   try {
     const manifest = join(root, `node_modules/.cache/quorate-bundle/${name}.json`);
     const { program, sources } = JSON.parse(readFileSync(manifest, "utf8"));
@@ -145,7 +153,8 @@ function bundleOf(name) {
       const found = statSync(join(root, path));
       return found.size === size && found.mtimeMs === mtimeMs;
     });
-    return isFresh ? join(root, program) : undefined;
+    const file = join(root, program);
+    return isFresh && existsSync(file) ? file : undefined;
   } catch {
     return undefined;
   }

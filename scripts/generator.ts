@@ -1,5 +1,5 @@
 /** The command line of a generator: nothing, --check or --help. */
-import { readArguments } from "./dev/command-line.ts";
+import { readArguments, switchOption } from "./dev/command-line.ts";
 
 /**
  * Whether a generator is to write its files or to check them. Ends the process after --help (0) or
@@ -11,11 +11,7 @@ export function readMode(name: string, output: string, args: readonly string[]):
   const { values } = readArguments(
     `node scripts/${name} [OPTIONS]: writes ${output}`,
     {
-      check: {
-        type: "boolean",
-        default: false,
-        describe: "write nothing; exit with 1 if a file would change",
-      },
+      check: switchOption("write nothing; exit with 1 if a file would change"),
     },
     "",
     args,

@@ -7,6 +7,7 @@
  * The same commit results in the same bytes: files are sorted, and every time stamp is the commit's
  * (or SOURCE_DATE_EPOCH).
  */
+
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import {
@@ -22,7 +23,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { gzipSync } from "node:zlib";
 import { defined } from "@quorate/proto";
-import { readArguments } from "./dev/command-line.ts";
+import { readArguments, switchOption, valueOption } from "./dev/command-line.ts";
 import { type Bundle, bundlePrograms, NATIVE_MODULE } from "./release/bundle.ts";
 import { archiveContents, debianContents, type Parts } from "./release/contents.ts";
 import { debianPackage } from "./release/debian.ts";
@@ -83,36 +84,18 @@ function readOptions(args: readonly string[]): Options {
         requiresArg: true,
         describe: "comma-separated: linux-x64, linux-arm64, darwin-arm64 (default: all)",
       },
-      out: { type: "string", default: "dist", requiresArg: true, describe: "output directory" },
-      "no-deb": { type: "boolean", default: false, describe: "no Debian packages" },
-      "no-library": { type: "boolean", default: false, describe: "no npm packages" },
-      "no-archives": {
-        type: "boolean",
-        default: false,
-        describe: "npm packages alone, without SHA256SUMS, as ./dev pack",
-      },
-      "envtest-url": {
-        type: "string",
-        requiresArg: true,
-        describe: "URL of the directory in which setup-envtest will find its archives: make them",
-      },
-      compression: {
-        type: "string",
-        default: "9",
-        requiresArg: true,
-        describe: "1 (fast) to 9 (small)",
-      },
-      node: {
-        type: "string",
-        requiresArg: true,
-        describe:
-          "Node for the one platform: an archive of nodejs.org (.tar.gz, .tar.xz) or its executable bin/node, which you have verified",
-      },
-      "node-sums": {
-        type: "string",
-        requiresArg: true,
-        describe: "SHASUMS256.txt of that Node release, to verify the archive",
-      },
+      out: valueOption("output directory", "dist"),
+      "no-deb": switchOption("no Debian packages"),
+      "no-library": switchOption("no npm packages"),
+      "no-archives": switchOption("npm packages alone, without SHA256SUMS, as ./dev pack"),
+      "envtest-url": valueOption(
+        "URL of the directory in which setup-envtest will find its archives: make them",
+      ),
+      compression: valueOption("1 (fast) to 9 (small)", "9"),
+      node: valueOption(
+        "Node for the one platform: an archive of nodejs.org (.tar.gz, .tar.xz) or its executable bin/node, which you have verified",
+      ),
+      "node-sums": valueOption("SHASUMS256.txt of that Node release, to verify the archive"),
     },
     "",
     args,

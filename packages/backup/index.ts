@@ -2,7 +2,7 @@
  * Continuous backups: their files, stores rebuilt from them as of any revision, new members around
  * a store.
  */
-export { type Chain, chainFor, chainsOf, readCatalog } from "./src/catalog.ts";
+export { type Chain, chainFor, chainsOf, prunable, readCatalog } from "./src/catalog.ts";
 export { BackupError, type BackupErrorCode } from "./src/errors.ts";
 export {
   adoptMember,
@@ -32,7 +32,6 @@ export {
   type ObjectStoreErrorCode,
   type StoredObject,
 } from "./src/object-store.ts";
-export { prunable } from "./src/prune.ts";
 export { type RebuildPoint, type RebuildTarget, rebuild } from "./src/rebuild.ts";
 export { readSegment } from "./src/segment-reader.ts";
 export { MAX_SEGMENT_BYTES, SegmentWriter } from "./src/segment-writer.ts";

@@ -3,20 +3,27 @@ export { argumentTrouble } from "./src/arguments.ts";
 export {
   type Command,
   type CommandLine,
+  type CommandNode,
   commandName,
+  commandNodes,
   type Invocation,
   type Program,
   variableOf,
 } from "./src/command.ts";
 export { readCommandLine } from "./src/command-line.ts";
 export {
+  boolFlag,
+  durationFlag,
   type Flag,
   FlagError,
   type Flags,
   FlagValues,
+  intFlag,
+  listFlag,
   parseBigInt64,
   parseBool,
   readFlags,
+  textFlag,
   toSafeNumber,
 } from "./src/flags.ts";
 export {
@@ -46,4 +53,3 @@ export { runProgram } from "./src/program.ts";
 export { Progress } from "./src/progress.ts";
 export { drawTable, type Table } from "./src/table.ts";
 export { type Paint, painted, paintFor, plain, type Style } from "./src/terminal.ts";
-export { type CommandNode, commandNodes } from "./src/tree.ts";

@@ -60,6 +60,7 @@ export {
   nameIsDnsLabel,
   nameIsDnsSubdomain,
   nameIsPathSegment,
+  patternText,
 } from "./src/meta/names.ts";
 export {
   inNamespace,

@@ -101,7 +101,7 @@ export { FairLimiter } from "./src/reads/fair-limiter.ts";
 export { pinned } from "./src/reads/pinned.ts";
 export { SharedTurns } from "./src/reads/shared-turns.ts";
 export type { SliceCaller, SliceTask } from "./src/reads/slice-task.ts";
-export { alarmName, alarmText } from "./src/space/alarm-text.ts";
+export { alarmName, alarmText } from "./src/space/space.ts";
 export { ClientBudget } from "./src/watch/client-budget.ts";
 export { fragments, headerField, idField, responsePieces } from "./src/watch/event.ts";
 export { WATCH_BYTES, WATCH_KEY_FACTOR, WATCH_LIMITS } from "./src/watch/limits.ts";

@@ -54,9 +54,9 @@ export {
 } from "./src/check/watch-streams.ts";
 export type { GuestDeps, GuestFactory, Guests } from "./src/guests.ts";
 export { HUNTED_BUGS, SOURCE_BUGS } from "./src/planted/catalogue.ts";
-export type { CatalogueBug } from "./src/planted/catalogue-bug.ts";
+export type { CatalogueBug } from "./src/planted/source-edit.ts";
 export { editOf, fileOf } from "./src/planted/source-edit.ts";
-export { searchClusters } from "./src/raft/search.ts";
+export { searchClusters } from "./src/raft/run-seed.ts";
 export { historyPicture } from "./src/report/picture.ts";
 export type { RunResult } from "./src/result.ts";
 export { commandOf } from "./src/run/changes.ts";

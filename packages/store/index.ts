@@ -6,6 +6,7 @@ export {
   isSteps,
   NONE_AWAITED,
 } from "./src/apply.ts";
+export { AUTH_REQUESTS } from "./src/auth/auth-requests.ts";
 export { type AuthObserver, AuthState, ROOT, type User } from "./src/auth/auth-state.ts";
 export {
   ANONYMOUS,
@@ -82,6 +83,7 @@ export {
 export type { Membership } from "./src/membership/membership.ts";
 export { soleSurvivor } from "./src/membership/sole-survivor.ts";
 export type { KeyValueHash } from "./src/mvcc/hash.ts";
+export { Intervals, intervalOf } from "./src/mvcc/intervals.ts";
 export type { KeyIndex } from "./src/mvcc/key-index.ts";
 export { KeyTree } from "./src/mvcc/key-tree.ts";
 export { type LargeChangeListener, Mvcc } from "./src/mvcc/mvcc.ts";

@@ -4,7 +4,6 @@
  */
 export { WalDamageError, WalError, type WalErrorCode, type WalFailure } from "./src/errors.ts";
 export { RecordType, SEGMENT_BYTES, type SegmentName } from "./src/format.ts";
-export type { WalMeasures, WalOptions } from "./src/options.ts";
 export { readWal, type WalEnd, type WalRecord } from "./src/reader.ts";
 export {
   type LoadedSnapshot,
@@ -13,4 +12,4 @@ export {
   SnapshotFiles,
 } from "./src/snapshots.ts";
 export { memberOf, validSnapshotMarks, verifyWal, type WalSummary } from "./src/verify.ts";
-export { type OpenedWal, Wal } from "./src/wal.ts";
+export { type OpenedWal, Wal, type WalMeasures, type WalOptions } from "./src/wal.ts";

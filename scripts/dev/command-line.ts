@@ -6,6 +6,33 @@ import yargs, { type InferredOptionTypes, type Options } from "yargs";
 
 export type { Options };
 
+const VALUE = { type: "string", requiresArg: true } as const;
+
+/** An option that takes a value. @param usual the value where it is not given */
+export function valueOption(describe: string): typeof VALUE & { describe: string };
+export function valueOption(
+  describe: string,
+  usual: string,
+): typeof VALUE & { describe: string; default: string };
+export function valueOption(describe: string, usual?: string) {
+  return { ...VALUE, describe, ...(usual !== undefined && { default: usual }) };
+}
+
+/** An option that is off unless it is given. */
+export function switchOption(describe: string) {
+  return { type: "boolean", default: false, describe } as const;
+}
+
+/** Options under one heading of the help. */
+export function inGroup<const O extends Readonly<Record<string, Options>>>(
+  group: string,
+  options: O,
+): O {
+  return Object.fromEntries(
+    Object.entries(options).map(([name, option]) => [name, { ...option, group }]),
+  ) as unknown as O;
+}
+
 /**
  * The values of `options`, and the other words of the command line. Ends the process with 0 after
  * --help, and with 2 for an option that there is not, or one that is given twice.

@@ -2,11 +2,12 @@
  * The commands of `./dev`, as one table. A task declares its options here. A program declares its
  * options in its own file, with readArguments (command-line.ts), and gets the words as they are.
  */
+
 import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { Options } from "yargs";
 import { contributed } from "../contributed.ts";
-import { refuse } from "./command-line.ts";
+import { refuse, switchOption } from "./command-line.ts";
 import { TURNS, testFilesOf, turnOfBuild } from "./test-files.ts";
 
 export const ROOT = join(import.meta.dirname, "../..");
@@ -193,13 +194,9 @@ const own: Group = {
       about: "runs tests: all, or those of packages, directories and files",
       words: "[what..]",
       options: {
-        watch: { type: "boolean", default: false, describe: "run again when a file changes" },
+        watch: switchOption("run again when a file changes"),
         name: { type: "string", describe: "only tests whose name matches this expression" },
-        all: {
-          type: "boolean",
-          default: false,
-          describe: "slow files too whose turn is another build's",
-        },
+        all: switchOption("slow files too whose turn is another build's"),
         concurrency: {
           type: "number",
           describe: "test files at a time, of all tests ($QUORATE_TEST_CONCURRENCY, else 4)",
@@ -227,7 +224,7 @@ const own: Group = {
       about:
         "writes what is generated: codecs, OpenAPI, pages, pictures, the list of proved expressions",
       options: {
-        check: { type: "boolean", default: false, describe: "write nothing, fail on differences" },
+        check: switchOption("write nothing, fail on differences"),
       },
       steps: (values) =>
         values["check"] === true ? GENERATED : GENERATORS.map((file) => step(file)),
@@ -292,11 +289,7 @@ const own: Group = {
           about: "the same for every parser by itself",
           options: {
             sharp: { type: "number", default: 2, describe: "further texts of each kind" },
-            table: {
-              type: "boolean",
-              default: false,
-              describe: "write docs/operate/security/parsers.md",
-            },
+            table: switchOption("write docs/operate/security/parsers.md"),
           },
           steps: ({ sharp, table }) => [
             {

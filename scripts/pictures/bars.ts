@@ -2,6 +2,7 @@
  * A chart of bars from a table of docs/internals/benchmarks.md: each load of the first table with
  * the ratios of two columns, on one scale, and a line where both programs are equal.
  */
+import { escapeHtml } from "@quorate/proto";
 import { picture } from "./svg.ts";
 
 /** A column of the table that is drawn. */
@@ -81,6 +82,5 @@ function ratiosOf(page: string): { load: string; ratios: number[] }[] {
 }
 
 function label(x: number, y: number, content: string, attributes = ""): string {
-  const escaped = content.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
-  return `<text x="${x}" y="${y}" ${attributes}>${escaped}</text>`;
+  return `<text x="${x}" y="${y}" ${attributes}>${escapeHtml(content)}</text>`;
 }

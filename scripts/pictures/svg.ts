@@ -1,4 +1,5 @@
 /** The few shapes that the pictures of docs/ are made of, as SVG text. All lengths are pixels. */
+import { escapeHtml } from "@quorate/proto";
 
 /**
  * The body of a picture within its frame: a white ground, so that it can be read on a dark page as
@@ -13,7 +14,7 @@ export function picture(
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" role="img"`,
     `  font-family="system-ui, sans-serif" font-size="13">`,
-    `<title>${escaped(title)}</title>`,
+    `<title>${escapeHtml(title)}</title>`,
     `<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" orient="auto">`,
     `<path d="M0,0 L8,4 L0,8 z" fill="#334"/></marker></defs>`,
     `<rect width="${width}" height="${height}" fill="#fff"/>`,
@@ -43,14 +44,10 @@ export function box(
 
 /** Centred text, with more attributes if given. */
 export function text(x: number, y: number, content: string, attributes = ""): string {
-  return `<text x="${x}" y="${y}" text-anchor="middle"${attributes === "" ? "" : ` ${attributes}`}>${escaped(content)}</text>`;
+  return `<text x="${x}" y="${y}" text-anchor="middle"${attributes === "" ? "" : ` ${attributes}`}>${escapeHtml(content)}</text>`;
 }
 
 /** A path with an arrow's tip at its end. */
 export function arrow(path: string, dashed = false): string {
   return `<path d="${path}" fill="none" stroke="#334"${dashed ? ' stroke-dasharray="4 3"' : ""} marker-end="url(#tip)"/>`;
-}
-
-function escaped(content: string): string {
-  return content.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }

@@ -18,6 +18,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join, relative } from "node:path";
+import { freshBundle } from "../../bin/launch.js";
 import { bundlePrograms, NATIVE_MODULE, sourcesOf } from "./bundle.ts";
 import { nativeModule, ownPlatform } from "./platform.ts";
 import { releasePrograms, root } from "./programs.ts";
@@ -51,15 +52,6 @@ export function bundledFile(name: string): string | undefined {
   return file !== undefined && existsSync(file) ? file : undefined;
 }
 
-function isFresh(name: string): boolean {
-  const sources = readManifest(name)?.sources;
-  if (sources === undefined || bundledFile(name) === undefined) return false;
-  return sources.every(([path, size, mtimeMs]) => {
-    const found = statSync(join(root, path), { throwIfNoEntry: false });
-    return found?.size === size && found.mtimeMs === mtimeMs;
-  });
-}
-
 /** A file that others may read at this moment has its old content or the new one. */
 function replaceFile(path: string, content: Uint8Array | string): void {
   const unfinished = `${path}.${process.pid}`;
@@ -74,7 +66,7 @@ function replaceFile(path: string, content: Uint8Array | string): void {
 export async function bundleCheckout(): Promise<boolean> {
   if (ownPlatform === undefined) return false;
   const programs = releasePrograms().filter(({ keepsCode }) => keepsCode);
-  if (programs.every(({ name }) => isFresh(name))) return true;
+  if (programs.every(({ name }) => freshBundle(name) !== undefined)) return true;
   const bundle = await bundlePrograms(programs);
   const files = new Map([...bundle.files, [NATIVE_MODULE, nativeModule(ownPlatform)] as const]);
   const hash = createHash("sha256");

@@ -5,16 +5,15 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, test } from "node:test";
+import { test } from "node:test";
 import { absentPath } from "../support/absent.ts";
 import { withCluster } from "../support/cluster.ts";
 import { etcd, skipWithoutEtcd } from "../support/executables.ts";
+import { scratchDirectory } from "../support/scratch.ts";
 
-const scratch = mkdtempSync(join(tmpdir(), "quorate-cli-"));
-after(() => rmSync(scratch, { recursive: true, force: true }));
+const scratch = scratchDirectory("quorate-cli-");
 
 function quorate(
   args: readonly string[],

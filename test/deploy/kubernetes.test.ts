@@ -5,8 +5,7 @@
  */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { loadConfig } from "@quorate/server";
@@ -16,6 +15,7 @@ import { writeCertificates } from "../../scripts/certs.ts";
 import { findProgram, quorate } from "../support/executables.ts";
 import { TestMember } from "../support/member.ts";
 import { freePorts } from "../support/ports.ts";
+import { scratchDirectory } from "../support/scratch.ts";
 import { until } from "../support/until.ts";
 
 const deploy = join(import.meta.dirname, "../../deploy");
@@ -276,8 +276,7 @@ const VARIANTS: readonly (readonly [
 test("helm lints the chart and renders it for several settings; what it renders starts members", {
   skip: helm === undefined ? "helm is not installed (https://helm.sh/docs/intro/install/)" : false,
 }, async (t) => {
-  const dir = mkdtempSync(join(tmpdir(), "quorate-helm-"));
-  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  const dir = scratchDirectory("quorate-helm-", t);
   const run = (...args: string[]) =>
     spawnSync(helm!, args, { encoding: "utf8", env: { ...process.env, HELM_CACHE_HOME: dir } });
   // One that was built from source assumes an obsolete version of Kubernetes by default.
@@ -320,8 +319,7 @@ function byName(text: string): Map<string, Record<string, unknown>> {
 test("helm renders the operator's chart as its manifest is, and as values say", {
   skip: helm === undefined ? "helm is not installed (https://helm.sh/docs/intro/install/)" : false,
 }, (t) => {
-  const dir = mkdtempSync(join(tmpdir(), "quorate-helm-"));
-  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  const dir = scratchDirectory("quorate-helm-", t);
   const operator = join(deploy, "helm/quorate-operator");
   const env = { ...process.env, HELM_CACHE_HOME: dir };
   const run = (...args: string[]) => spawnSync(helm!, args, { encoding: "utf8", env });
@@ -507,8 +505,7 @@ const OPERATORS: readonly OtherOperator[] = [
 
 for (const { whose, peerScheme, flags, env, probes } of OPERATORS) {
   test(`a member starts as ${whose} operator starts it, and is well where that looks`, async (t) => {
-    const dir = mkdtempSync(join(tmpdir(), "quorate-operators-"));
-    t.after(() => rmSync(dir, { recursive: true, force: true }));
+    const dir = scratchDirectory("quorate-operators-", t);
     const [client, peer, metrics] = await freePorts(3);
     const peerUrl = `${peerScheme}://127.0.0.1:${peer}`;
     const clientUrl = `http://127.0.0.1:${client}`;
@@ -550,8 +547,7 @@ for (const { whose, peerScheme, flags, env, probes } of OPERATORS) {
 
 for (const [release, features, probes] of KUBEADM) {
   test(`a manifest as kubeadm ${release} writes it starts a member that its probes find well`, async (t) => {
-    const dir = mkdtempSync(join(tmpdir(), "quorate-kubeadm-"));
-    t.after(() => rmSync(dir, { recursive: true, force: true }));
+    const dir = scratchDirectory("quorate-kubeadm-", t);
     const certs = await writeCertificates(join(dir, "pki"));
     const [client, peer, metrics] = await freePorts(3);
     const urls = {

@@ -6,8 +6,7 @@
  */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { request } from "undici";
@@ -17,6 +16,7 @@ import { dashboardQueries } from "../support/dashboard.ts";
 import { findProgram } from "../support/executables.ts";
 import { get } from "../support/http.ts";
 import { freePorts } from "../support/ports.ts";
+import { scratchDirectory } from "../support/scratch.ts";
 import { until } from "../support/until.ts";
 
 /**
@@ -128,8 +128,7 @@ const etcd = findProgram("etcd");
 test("an installed etcd has no metric that the list does not know", {
   skip: etcd === undefined ? "etcd is not installed (Debian: apt-get install etcd-server)" : false,
 }, async (t) => {
-  const dir = mkdtempSync(join(tmpdir(), "quorate-etcd-metrics-"));
-  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  const dir = scratchDirectory("quorate-etcd-metrics-", t);
   const [clientPort, peerPort] = await freePorts(2);
   const [clientUrl, peerUrl] = [clientPort, peerPort].map((port) => `http://127.0.0.1:${port}`);
   const args = [

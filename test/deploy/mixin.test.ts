@@ -8,8 +8,7 @@
  * says how.
  */
 import assert from "node:assert/strict";
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { type TestContext, test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
@@ -19,6 +18,7 @@ import { MemberDisk } from "../robustness/disks.ts";
 import { TestClient } from "../support/client.ts";
 import { type TestCluster, withCluster } from "../support/cluster.ts";
 import { type Prometheus, skipWithoutPrometheus, startPrometheus } from "../support/prometheus.ts";
+import { scratchDirectory } from "../support/scratch.ts";
 import { until } from "../support/until.ts";
 import { Writers } from "../support/writers.ts";
 
@@ -79,8 +79,7 @@ async function withMixin(
   disks: ReadonlyMap<string, MemberDisk>,
   body: (cluster: TestCluster, prometheus: Prometheus) => Promise<void>,
 ): Promise<void> {
-  const dir = mkdtempSync(join(tmpdir(), "quorate-mixin-"));
-  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  const dir = scratchDirectory("quorate-mixin-", t);
   const flags = ["--metrics=extensive", `--quota-backend-bytes=${QUOTA_BYTES}`];
   const envOf = (name: string): Record<string, string> => disks.get(name)!.env;
   await withCluster({ size: 3, flags, envOf }, async (cluster) => {
@@ -103,8 +102,7 @@ async function withMixin(
 }
 
 function newDisks(t: TestContext): Map<string, MemberDisk> {
-  const dir = mkdtempSync(join(tmpdir(), "quorate-mixin-disks-"));
-  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  const dir = scratchDirectory("quorate-mixin-disks-", t);
   return new Map(
     ["m0", "m1", "m2"].map((name) => [
       name,

@@ -5,8 +5,7 @@
  */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { writeBackupMetrics } from "@quorate/backup/node";
@@ -17,6 +16,7 @@ import { withCluster } from "../support/cluster.ts";
 import { dashboardQueries } from "../support/dashboard.ts";
 import { get } from "../support/http.ts";
 import { skipWithoutPrometheus, startPrometheus } from "../support/prometheus.ts";
+import { scratchDirectory } from "../support/scratch.ts";
 import { until } from "../support/until.ts";
 
 const directory = join(import.meta.dirname, "../../deploy/prometheus");
@@ -94,8 +94,7 @@ test("each alert leads to its entry in the runbook, and each entry has its alert
 });
 
 test("the dashboard's queries are PromQL", { skip }, (t) => {
-  const dir = mkdtempSync(join(tmpdir(), "quorate-dashboard-"));
-  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  const dir = scratchDirectory("quorate-dashboard-", t);
   const queries = dashboardQueries();
   assert.ok(queries.length > 40, `${queries.length} queries`);
   const rules = queries.map((expr, i) => ({ record: `query_${i}`, expr }));
@@ -125,8 +124,7 @@ test("the rules fire on the series that they should, and on no others", { skip }
 test("alerts fire when the quorum is lost, and not before; every metric that rules name is there", {
   skip,
 }, async (t) => {
-  const dir = mkdtempSync(join(tmpdir(), "quorate-prometheus-"));
-  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  const dir = scratchDirectory("quorate-prometheus-", t);
   const rules = parse(readFileSync(join(directory, "alerts.yml"), "utf8")) as Rules;
   await withCluster({ size: 3, flags: ["--metrics=extensive"] }, async (cluster) => {
     // None of them waits for something to happen first.

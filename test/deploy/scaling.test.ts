@@ -6,13 +6,13 @@
  */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { endsWith } from "../support/children.ts";
 import { findProgram } from "../support/executables.ts";
 import { ISOLATE, whyNoSandboxes } from "../support/sandbox.ts";
+import { scratchDirectory } from "../support/scratch.ts";
 import { chartHash, RENDERINGS, render, renderedFile } from "./render-chart.ts";
 
 test("what the tests run is what helm makes of the chart", () => {
@@ -29,8 +29,7 @@ test("helm upgrade to 1, 3 and 5 members, up and down, with a client that writes
   skip: whyNoSandboxes(),
   timeout: 580_000,
 }, async (t) => {
-  const dir = mkdtempSync(join(tmpdir(), "quorate-scaling-"));
-  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  const dir = scratchDirectory("quorate-scaling-", t);
   mkdirSync(join(dir, "run"));
   const scenario = [
     process.execPath,

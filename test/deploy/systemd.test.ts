@@ -6,25 +6,22 @@ import {
   chmodSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
-  rmSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { quorate, skipWithout } from "../support/executables.ts";
 import { TestMember } from "../support/member.ts";
 import { freePorts } from "../support/ports.ts";
+import { scratchDirectory } from "../support/scratch.ts";
 import { until } from "../support/until.ts";
 
 const units = join(import.meta.dirname, "../../deploy/systemd");
 
 function scratch(t: { after(task: () => void): void }): string {
-  const dir = mkdtempSync(join(tmpdir(), "quorate-systemd-"));
-  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  const dir = scratchDirectory("quorate-systemd-", t);
   return dir;
 }
 

@@ -4,8 +4,7 @@
  * @slow
  */
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import * as grpc from "@grpc/grpc-js";
@@ -27,6 +26,7 @@ import { withCluster } from "../support/cluster.ts";
 import { quorate } from "../support/executables.ts";
 import { get } from "../support/http.ts";
 import { type CollectedSpan, OtlpCollector } from "../support/otlp-collector.ts";
+import { scratchDirectory } from "../support/scratch.ts";
 import { until } from "../support/until.ts";
 
 const TRACE = "0af7651916cd43dd8448eb211c80319c";
@@ -244,8 +244,7 @@ test("spans of calls arrive under their callers' traces, with what etcd's say of
 });
 
 test("a collector that is not there does not matter, and without the flag nothing of tracing is loaded", async (t) => {
-  const dir = mkdtempSync(join(tmpdir(), "quorate-tracing-"));
-  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  const dir = scratchDirectory("quorate-tracing-", t);
   const loaded = join(dir, "loaded");
   writeFileSync(
     join(dir, "hook.mjs"),

@@ -5,19 +5,18 @@
  */
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, test } from "node:test";
+import { test } from "node:test";
 import { bundlePrograms, NATIVE_MODULE } from "../../scripts/release/bundle.ts";
 import { nativeModule, ownPlatform } from "../../scripts/release/platform.ts";
 import { releasePrograms } from "../../scripts/release/programs.ts";
 import { findProgram } from "../support/executables.ts";
+import { scratchDirectory } from "../support/scratch.ts";
 import { blocksOf } from "./guide.ts";
 
 const root = join(import.meta.dirname, "../..");
-const dir = mkdtempSync(join(tmpdir(), "quorate-install-test-"));
-after(() => rmSync(dir, { recursive: true, force: true }));
+const dir = scratchDirectory("quorate-install-test-");
 
 test("each program of a release calls itself by its own name in its help", async (t) => {
   const { files } = await bundlePrograms(releasePrograms());

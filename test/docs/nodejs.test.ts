@@ -7,27 +7,24 @@ import { execFile } from "node:child_process";
 import {
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
-  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, test } from "node:test";
+import { test } from "node:test";
 import { promisify } from "node:util";
 import { startMember } from "@quorate/embed/node";
 import { apiReport } from "../../scripts/release/api-report.ts";
 import { linksOf } from "../../scripts/release/documents.ts";
 import { type Library, libraries, libraryFiles } from "../../scripts/release/library.ts";
+import { scratchDirectory } from "../support/scratch.ts";
 import { forOldRuntime, MIGRATION, namedPrograms, programsOf } from "./programs.ts";
 
 const root = join(import.meta.dirname, "../..");
-const project = mkdtempSync(join(tmpdir(), "quorate-nodejs-"));
-after(() => rmSync(project, { recursive: true, force: true }));
+const project = scratchDirectory("quorate-nodejs-");
 
 interface Manifest {
   readonly dependencies: Record<string, string>;

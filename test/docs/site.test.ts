@@ -5,8 +5,7 @@
  * @slow
  */
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { ROOT } from "../../scripts/dev/commands.ts";
@@ -20,6 +19,7 @@ import {
   skipWithoutBrowser,
   WINDOWS,
 } from "../support/browser.ts";
+import { scratchDirectory } from "../support/scratch.ts";
 
 /** What a page shows. */
 interface Shown {
@@ -60,8 +60,7 @@ test("the shelf is the sidebar", () => {
 });
 
 test("the site in a browser", { skip: skipWithoutBrowser }, async (t) => {
-  const directory = mkdtempSync(join(tmpdir(), "quorate-site-"));
-  t.after(() => rmSync(directory, { recursive: true, force: true }));
+  const directory = scratchDirectory("quorate-site-", t);
   await buildSite(directory);
   const { server, url } = await serveSite(directory, 0);
   t.after(() => {

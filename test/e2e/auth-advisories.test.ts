@@ -3,8 +3,7 @@
  * their tests: docs/operate/security/advisories.md.
  */
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { connect } from "node:tls";
@@ -27,6 +26,7 @@ import {
 import { quorate } from "../support/executables.ts";
 import { TestMember } from "../support/member.ts";
 import { freePorts } from "../support/ports.ts";
+import { scratchDirectory } from "../support/scratch.ts";
 
 const { Range, Put, DeleteRange, Txn, Compact } = KVService.methods;
 const { UserAdd } = AuthService.methods;
@@ -168,8 +168,7 @@ test("many wrong passwords of a user from an address are refused", async () => {
 });
 
 test("a revoked certificate is refused on the port of gRPC and on that of HTTP", async (t) => {
-  const dir = mkdtempSync(join(tmpdir(), "quorate-revoked-"));
-  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  const dir = scratchDirectory("quorate-revoked-", t);
   const ca = makeAuthority();
   const [server, revoked, other] = ["server", "revoked", "other"].map((name) =>
     makeLocalCertificate(ca, name),

@@ -4,10 +4,9 @@
  * port and goes on; with Node's own flag for the inspector's port it opens that.
  */
 import assert from "node:assert/strict";
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, test } from "node:test";
+import { test } from "node:test";
 import { launcherText } from "../../scripts/release/launcher.ts";
 import { platforms } from "../../scripts/release/platform.ts";
 import { releasePrograms } from "../../scripts/release/programs.ts";
@@ -15,9 +14,9 @@ import { startCluster } from "../support/cluster.ts";
 import { isUnmoved, says, start, WAYS } from "../support/debug-signal.ts";
 import { freePorts } from "../support/ports.ts";
 import { runQuoratectl } from "../support/quoratectl.ts";
+import { scratchDirectory } from "../support/scratch.ts";
 
-const scratch = mkdtempSync(join(tmpdir(), "quorate-signal-"));
-after(() => rmSync(scratch, { recursive: true, force: true }));
+const scratch = scratchDirectory("quorate-signal-");
 async function memberFlags(): Promise<string[]> {
   const [client, peer] = await freePorts(2);
   return [

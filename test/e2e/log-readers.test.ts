@@ -4,8 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
-import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { closeSync, openSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { connect } from "@quorate/client/node";
@@ -13,6 +12,7 @@ import { request } from "undici";
 import { endsWith } from "../support/children.ts";
 import { quorate } from "../support/executables.ts";
 import { freePorts } from "../support/ports.ts";
+import { scratchDirectory } from "../support/scratch.ts";
 import { until } from "../support/until.ts";
 
 /** More lines than a pipe or a socket holds by itself. */
@@ -28,8 +28,7 @@ interface Watched {
 }
 
 async function start(t: TestContext, kind: "pipe" | "socket"): Promise<Watched> {
-  const dir = mkdtempSync(join(tmpdir(), "quorate-readers-"));
-  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  const dir = scratchDirectory("quorate-readers-", t);
   const [file, fifo] = [join(dir, "log"), join(dir, "fifo")];
   const out = openSync(file, "w");
   if (kind === "pipe") execFileSync("mkfifo", [fifo]);

@@ -3,8 +3,7 @@
  * again, nothing else changes.
  */
 import assert from "node:assert/strict";
-import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { connect, type TLSSocket } from "node:tls";
@@ -18,11 +17,11 @@ import {
 import { quorate } from "../support/executables.ts";
 import { TestMember } from "../support/member.ts";
 import { freePorts } from "../support/ports.ts";
+import { scratchDirectory } from "../support/scratch.ts";
 import { until } from "../support/until.ts";
 
 test("a member takes a log level, certificates and moved log files on SIGHUP, and names what needs a restart", async (t) => {
-  const dir = mkdtempSync(join(tmpdir(), "quorate-reload-"));
-  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  const dir = scratchDirectory("quorate-reload-", t);
   const ca = makeAuthority();
   const client = makeLocalCertificate(ca, "client");
   const write = (name: string, text: string) => writeFileSync(join(dir, name), text);

@@ -1,7 +1,5 @@
 /** Real members, one of which has a slow disk: the leader hands over, and once. */
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { request } from "undici";
@@ -9,6 +7,7 @@ import { MemberDisk } from "../robustness/disks.ts";
 import { assertNothingLost, leaderOf } from "../support/checks.ts";
 import { withCluster } from "../support/cluster.ts";
 import type { TestMember } from "../support/member.ts";
+import { scratchDirectory } from "../support/scratch.ts";
 import { until } from "../support/until.ts";
 import { Writers, writerPrefix } from "../support/writers.ts";
 
@@ -18,8 +17,7 @@ async function handOversOf({ clientUrl }: TestMember): Promise<number> {
 }
 
 test("a leader at 600 ms a sync beside two fast disks hands leadership over", async (t) => {
-  const dir = mkdtempSync(join(tmpdir(), "quorate-slow-disk-"));
-  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  const dir = scratchDirectory("quorate-slow-disk-", t);
   const disks = new Map(
     ["m0", "m1", "m2"].map((name) => [
       name,

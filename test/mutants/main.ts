@@ -1,10 +1,11 @@
 /**
  * Plants each bug of the list and says which layer catches it; the command is described in `help`.
  */
+
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { editOf, fileOf } from "@quorate/sim";
-import { readArguments } from "../../scripts/dev/command-line.ts";
+import { readArguments, valueOption } from "../../scripts/dev/command-line.ts";
 import { type Found, isRaft, runClusters, runSimulator, runTests } from "./layers.ts";
 import { MUTANTS, type Mutant } from "./list.ts";
 import { problemsOf } from "./quick.ts";
@@ -18,37 +19,20 @@ Plants bugs in the members' source, one by one, and reports which tests catch th
 Exits with 1 if a bug is not caught or its tests cannot run, with 2 for a wrong command line.`;
 
 const { values } = readArguments(help, {
-  only: {
-    type: "string",
-    requiresArg: true,
-    describe: "bugs whose name or file contains TEXT",
-  },
-  from: {
-    type: "string",
-    requiresArg: true,
-    describe: "start at the first bug whose name contains TEXT, in the order of --list",
-  },
-  layer: {
-    type: "string",
-    requiresArg: true,
-    describe:
-      "only tests or only sim (default: both; a bug in Raft also in random clusters of Raft machines)",
-  },
+  only: valueOption("bugs whose name or file contains TEXT"),
+  from: valueOption("start at the first bug whose name contains TEXT, in the order of --list"),
+  layer: valueOption(
+    "only tests or only sim (default: both; a bug in Raft also in random clusters of Raft machines)",
+  ),
   quick: {
     type: "boolean",
     describe: "plant nothing; check that each place exists once and that the change parses",
   },
   first: { type: "boolean", describe: "stop at the first layer that catches a bug" },
-  results: {
-    type: "string",
-    requiresArg: true,
-    describe: "store results in FILE (JSON) and skip bugs that it contains, for a run in parts",
-  },
-  minutes: {
-    type: "string",
-    requiresArg: true,
-    describe: "start no further bug after N minutes",
-  },
+  results: valueOption(
+    "store results in FILE (JSON) and skip bugs that it contains, for a run in parts",
+  ),
+  minutes: valueOption("start no further bug after N minutes"),
   list: { type: "boolean", describe: "print the names" },
   write: {
     type: "boolean",

@@ -8,21 +8,19 @@ import { createHash } from "node:crypto";
 import {
   copyFileSync,
   mkdirSync,
-  mkdtempSync,
   readFileSync,
   renameSync,
   rmSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, test } from "node:test";
+import { test } from "node:test";
 import { givenNode } from "../../scripts/release/given-node.ts";
 import { ownPlatform, platforms } from "../../scripts/release/platform.ts";
+import { scratchDirectory } from "../support/scratch.ts";
 
-const dir = mkdtempSync(join(tmpdir(), "quorate-given-node-"));
-after(() => rmSync(dir, { recursive: true, force: true }));
+const dir = scratchDirectory("quorate-given-node-");
 const version = process.version.slice(1);
 const skip = ownPlatform === undefined ? "there is no release for this platform" : false;
 const said: string[] = [];

@@ -5,19 +5,16 @@ import {
   copyFileSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
-  rmSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
-import { after, test } from "node:test";
+import { test } from "node:test";
+import { scratchDirectory } from "../support/scratch.ts";
 
 const scripts = join(import.meta.dirname, "../../scripts");
-const clone = mkdtempSync(join(tmpdir(), "quorate-script-help-"));
-after(() => rmSync(clone, { recursive: true, force: true }));
+const clone = scratchDirectory("quorate-script-help-");
 const npmWasCalled = join(clone, "npm-was-called");
 mkdirSync(join(clone, "scripts"));
 mkdirSync(join(clone, "bin"));

@@ -6,10 +6,9 @@
 
 import assert from "node:assert/strict";
 import { execFile, execFileSync, spawnSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, test } from "node:test";
+import { test } from "node:test";
 import { promisify } from "node:util";
 import { gzipSync as gzip } from "node:zlib";
 import { bundlePrograms, startFiles } from "../../scripts/release/bundle.ts";
@@ -22,10 +21,10 @@ import { ownPlatform, platforms } from "../../scripts/release/platform.ts";
 import { releasePrograms } from "../../scripts/release/programs.ts";
 import { ar, type Entry, tar, withDirectories } from "../../scripts/release/tar.ts";
 import { findProgram, skipWithout } from "../support/executables.ts";
+import { scratchDirectory } from "../support/scratch.ts";
 
 const root = join(import.meta.dirname, "../..");
-const dir = mkdtempSync(join(tmpdir(), "quorate-release-test-"));
-after(() => rmSync(dir, { recursive: true, force: true }));
+const dir = scratchDirectory("quorate-release-test-");
 
 const bytes = (text: string): Uint8Array => Buffer.from(text);
 

@@ -6,10 +6,9 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { X509Certificate } from "node:crypto";
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, test } from "node:test";
+import { test } from "node:test";
 import { fromLatin1, KVService } from "@quorate/proto";
 import { nextStep, rotate } from "../../scripts/certs/rotate.ts";
 import {
@@ -24,10 +23,10 @@ import {
 } from "../../scripts/certs.ts";
 import { TestClient } from "../support/client.ts";
 import { startCluster } from "../support/cluster.ts";
+import { scratchDirectory } from "../support/scratch.ts";
 import { until } from "../support/until.ts";
 
-const scratch = mkdtempSync(join(tmpdir(), "quorate-rotate-"));
-after(() => rmSync(scratch, { recursive: true, force: true }));
+const scratch = scratchDirectory("quorate-rotate-");
 
 const tool = join(import.meta.dirname, "../../scripts/certs.sh");
 

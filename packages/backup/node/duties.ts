@@ -4,9 +4,8 @@
  * task that fails because the cluster does not respond runs again when it is next due.
  */
 import type { Disk } from "@quorate/host";
-import { readCatalog } from "../src/catalog.ts";
+import { prunable, readCatalog } from "../src/catalog.ts";
 import type { Journal } from "../src/journal.ts";
-import { prunable } from "../src/prune.ts";
 import type { ClusterView } from "./cluster-view.ts";
 
 /** Interval between lists of leases. */

@@ -3,6 +3,7 @@
  * them.
  */
 import type { Flag, Flags, FlagValues } from "./flags.ts";
+import { boolFlag } from "./flags.ts";
 import type { Io } from "./io.ts";
 
 /** A parsed command line. */
@@ -54,12 +55,7 @@ export interface Program {
   readonly elsewhere?: ReadonlyMap<string, string>;
 }
 
-const HELP: Flag = {
-  kind: "bool",
-  shorthand: "h",
-  defaultText: "false",
-  doc: "help for this command",
-};
+const HELP: Flag = boolFlag("help for this command", "false", { shorthand: "h" });
 
 /** The name that a command is called by. */
 export function commandName(command: Command): string {
@@ -82,4 +78,28 @@ export function flagsOf(program: Program, path: readonly Command[]): Map<string,
       : [],
   );
   return new Map([...Object.entries(program.globals), ...own, ["help", HELP]]);
+}
+
+/** A node of the tree: the program or a command. */
+export interface CommandNode {
+  /** The path from the program to this command; empty for the program. */
+  readonly path: readonly Command[];
+  /** Their names. */
+  readonly names: readonly string[];
+  /** The subcommands. */
+  readonly commands: readonly Command[];
+  /** All flags of this command, global ones included. */
+  readonly flags: ReadonlyMap<string, Flag>;
+}
+
+/** The program and all of its commands, each before its subcommands, in the order of help. */
+export function commandNodes(program: Program): CommandNode[] {
+  const nodeOf = (path: readonly Command[], commands: readonly Command[]): CommandNode[] => [
+    { path, names: path.map(commandName), commands, flags: flagsOf(program, path) },
+    ...commands.flatMap((command) => nodeOf([...path, command], command.commands ?? [])),
+  ];
+  return nodeOf(
+    [],
+    program.groups.flatMap((group) => group.commands),
+  );
 }

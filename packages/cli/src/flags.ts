@@ -33,6 +33,24 @@ export interface Flag {
 /** Flags by name. */
 export type Flags = Readonly<Record<string, Flag>>;
 
+type MoreOfFlag = Omit<Flag, "kind" | "defaultText" | "doc">;
+
+const flagOf =
+  (kind: FlagKind, usual?: string) =>
+  (doc: string, defaultText: string = usual ?? "", more: MoreOfFlag = {}): Flag => ({
+    kind,
+    defaultText,
+    doc,
+    ...more,
+  });
+
+/** Declarations of flags, by kind; without a default false, 0 or empty. */
+export const textFlag = flagOf("string");
+export const boolFlag = flagOf("bool", "false");
+export const listFlag = flagOf("strings");
+export const intFlag = flagOf("int", "0");
+export const durationFlag = flagOf("duration");
+
 /** A malformed command line. */
 export class FlagError extends CodedError<"BadFlag"> {
   constructor(message: string) {

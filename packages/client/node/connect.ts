@@ -1,4 +1,5 @@
 /** connect(): makes a client from options, with one link per endpoint. */
+import { tracingChannel } from "node:diagnostics_channel";
 import { isIP } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ConnectionOptions, SecureContext } from "node:tls";
@@ -23,9 +24,9 @@ import { type Endpoint, parseEndpoint } from "../src/endpoint.ts";
 import { type CircuitOptions, Endpoints, type FindEndpoints } from "../src/endpoints.ts";
 import { Failover } from "../src/failover.ts";
 import type { ClientClock, ClientTimer, Link } from "../src/link.ts";
+import type { Tracer } from "../src/tracing.ts";
 import { EngineLink } from "./engine-link.ts";
 import { timerMs } from "./link-clock.ts";
-import { tracer } from "./tracing.ts";
 
 /** TLS options. Certificates and keys are PEM contents, not paths. */
 export interface TlsOptions {
@@ -275,3 +276,16 @@ export function clientOver(
   const failover = new Failover(endpoints, limits, time);
   return new Client(failover, parts.openLink, options.auth, parts.timer ?? timer, tracer);
 }
+
+const calls = tracingChannel("quorate:call");
+const watches = tracingChannel("quorate:watch");
+
+/**
+ * The client's calls on Node's diagnostics channels, where OpenTelemetry, Sentry and others find
+ * them without a patch: tracingChannel("quorate:call") and tracingChannel("quorate:watch"), with a
+ * CallTrace as context.
+ */
+const tracer: Tracer = {
+  call: (trace, run) => calls.tracePromise(run, trace),
+  watch: (trace, run) => watches.tracePromise(run, trace),
+};

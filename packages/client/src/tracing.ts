@@ -1,4 +1,4 @@
-/** How programs that observe a client see its calls. node/tracing.ts publishes them. */
+/** How programs that observe a client see its calls. node/connect.ts publishes them. */
 
 /** A call that is observed; the client fills it in as the call goes on. */
 export interface CallTrace {

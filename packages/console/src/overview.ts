@@ -106,7 +106,7 @@ export function overview(member: Member, parts: ReportParts, call: PeerCall): Sh
     const alarms = member.store.alarms
       .list()
       .map(({ memberId, type }) => ({ member: idToHex(memberId), alarm: alarmName(type) }));
-    const isAuthOn = member.auth.authority.isEnforced;
+    const isAuthOn = member.store.auth.isEnabled;
     return {
       self: idToHex(member.id),
       clusterId: idToHex(member.clusterId),

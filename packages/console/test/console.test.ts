@@ -6,8 +6,7 @@
  * @slow
  */
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { fromUtf8, toBase64 } from "@quorate/proto";
@@ -22,6 +21,7 @@ import {
 import { Browser, type Page, skipWithoutBrowser, WINDOWS } from "../../../test/support/browser.ts";
 import { makeCertificate } from "../../../test/support/certs.ts";
 import { type OwnTls, type TestCluster, withCluster } from "../../../test/support/cluster.ts";
+import { scratchDirectory } from "../../../test/support/scratch.ts";
 
 const KEYS = Number(process.env["QUORATE_CONSOLE_KEYS"] ?? 20_000);
 const WRITES_DOCS = process.env["QUORATE_WRITE_DOCS"] === "1";
@@ -149,8 +149,7 @@ test("the console over TLS, behind front-end threads", {
 }, async (t) => {
   const browser = new Browser();
   t.after(() => browser.close());
-  const dir = mkdtempSync(join(tmpdir(), "quorate-console-"));
-  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  const dir = scratchDirectory("quorate-console-", t);
   const certificate = makeCertificate({ name: "member", ipAddresses: ["127.0.0.1"] });
   const [cert, key] = [join(dir, "cert.pem"), join(dir, "key.pem")];
   writeFileSync(cert, certificate.certPem);

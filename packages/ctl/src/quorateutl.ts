@@ -1,9 +1,9 @@
 /** quorateutl: the command line for the files of a stopped member. */
 
 import type { Program } from "@quorate/cli";
+import { textFlag } from "@quorate/cli";
 import { completionCommand } from "./commands/completion.ts";
-import { helpCommand } from "./commands/help.ts";
-import { versionCommand } from "./commands/version.ts";
+import { helpCommand, versionCommand } from "./commands/help.ts";
 import { backendCommand } from "./offline/backend.ts";
 import { backupFilesCommand } from "./offline/backup.ts";
 import { defragCommand } from "./offline/defrag.ts";
@@ -43,12 +43,9 @@ export const quorateutl: Program = {
     },
   ],
   globals: {
-    "write-out": {
-      kind: "string",
+    "write-out": textFlag("output format: fields, json, simple, table", "simple", {
       shorthand: "w",
-      defaultText: "simple",
-      doc: "output format: fields, json, simple, table",
       values: ["fields", "json", "simple", "table"],
-    },
+    }),
   },
 };

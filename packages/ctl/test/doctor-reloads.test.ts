@@ -1,7 +1,7 @@
 /** The doctor finds files about security that a member cannot use. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { checkReloads } from "../src/doctor/check-reloads.ts";
+import { checkReloads } from "../src/doctor/check-settings.ts";
 import type { ClusterView } from "../src/doctor/view.ts";
 import { MetricsText } from "../src/observe/metrics-text.ts";
 

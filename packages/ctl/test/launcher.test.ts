@@ -10,22 +10,19 @@ import {
   cpSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
-  rmSync,
   statSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, type TestContext, test } from "node:test";
+import { type TestContext, test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { endsWith } from "../../../test/support/children.ts";
+import { scratchDirectory } from "../../../test/support/scratch.ts";
 
 const root = join(import.meta.dirname, "../../..");
-const scratch = mkdtempSync(join(tmpdir(), "quorate-launcher-"));
-after(() => rmSync(scratch, { recursive: true, force: true }));
+const scratch = scratchDirectory("quorate-launcher-");
 
 /** A Node of the machine that is too old to run the code, where there is one. */
 const oldNode = ["/usr/bin/node", "/usr/local/bin/node"].find(

@@ -16,7 +16,7 @@ import {
   StatusResponse,
   TxnResponse,
 } from "@quorate/proto";
-import { alarmForm } from "../src/printers/alarm-form.ts";
+import { alarmForm } from "../src/commands/alarm.ts";
 import { hashForm, healthForm, statusForm } from "../src/printers/endpoint-forms.ts";
 import { deleteForm, putForm, rangeForm, txnForm } from "../src/printers/kv-forms.ts";
 import { memberListForm } from "../src/printers/member-forms.ts";

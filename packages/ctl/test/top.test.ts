@@ -10,9 +10,9 @@ import { FakeIo } from "@quorate/cli/testing";
 import { quoratectl } from "../src/quoratectl.ts";
 import { views } from "../src/top/columns.ts";
 import { frame, plainFrame } from "../src/top/frame.ts";
-import { HISTORY_SAMPLES, History } from "../src/top/history.ts";
 import { afterKey, firstState } from "../src/top/keys.ts";
 import { MAX_ROWS, Observer } from "../src/top/observer.ts";
+import { HISTORY_SAMPLES, History } from "../src/top/row.ts";
 import { helpFrame, live } from "../src/top/run.ts";
 import { graph, sparkline } from "../src/top/spark.ts";
 import {

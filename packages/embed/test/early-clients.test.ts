@@ -4,14 +4,14 @@
  */
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { existsSync, rmSync } from "node:fs";
 import { type AddressInfo, createServer, connect as dial, type Socket } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { connect as dialTls } from "node:tls";
 import type { LogFields, Logger } from "@quorate/host";
 import { freePorts } from "../../../test/support/ports.ts";
+import { scratchDirectory } from "../../../test/support/scratch.ts";
 import { until } from "../../../test/support/until.ts";
 import type { RunningMember } from "../node/launch.ts";
 import { startMember } from "../node/start-member.ts";
@@ -28,8 +28,7 @@ function listener(seen: (message: string, fields?: LogFields) => void): Logger {
 }
 
 function scratch(t: TestContext): string {
-  const directory = mkdtempSync(join(tmpdir(), "quorate-early-"));
-  t.after(() => rmSync(directory, { recursive: true, force: true }));
+  const directory = scratchDirectory("quorate-early-", t);
   return directory;
 }
 

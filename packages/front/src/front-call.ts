@@ -1,9 +1,12 @@
 /** A call of a front-end's on the member's thread: its caller, and what it sends into the ring. */
+import type { Clock } from "@quorate/host";
 import { fromUtf8 } from "@quorate/proto";
+import type { CallShared, HttpContext, SharedBudget } from "@quorate/rpc";
 import { ServedCall, type Status } from "@quorate/rpc";
+import type { FanOut } from "./fan-out.ts";
+import type { Link } from "./link.ts";
 import { given, PEER_TEXTS, ToFront, toFront } from "./protocol.ts";
 import { RingError } from "./ring.ts";
-import type { ServedContext } from "./served-context.ts";
 
 /** What a front-end can do to a call. All throw RingError for what it may not do. */
 export interface FrontCall {
@@ -89,4 +92,17 @@ export abstract class FrontGrpcCall extends ServedCall<ServedContext> implements
     this.shared.link.send(toFront(ToFront.End, this.number, code), fromUtf8(message));
     this.shared.ended(this.number);
   }
+}
+
+/** What all calls of one front-end share on the member's thread. */
+export interface ServedContext extends CallShared {
+  readonly link: Link;
+  /** Messages for many streams, which go into the link later in this turn. */
+  readonly fanOut: FanOut;
+  readonly clock: Clock;
+  readonly http: HttpContext;
+  /** Bytes of HTTP requests that handlers hold. */
+  readonly held: SharedBudget;
+  /** The end of a call was sent: its number may come again. */
+  ended(call: number): void;
 }

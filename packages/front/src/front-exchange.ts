@@ -2,7 +2,7 @@
 import type { HttpHead } from "@quorate/host";
 import { EMPTY } from "@quorate/proto";
 import { type ByteBudget, Exchange, type ResponseFields } from "@quorate/rpc";
-import type { FrontCall } from "./front-call.ts";
+import type { FrontCall, ServedContext } from "./front-call.ts";
 import { Inbox, type InboxOwner } from "./inbox.ts";
 import {
   decodeTexts,
@@ -14,7 +14,6 @@ import {
   toFront,
 } from "./protocol.ts";
 import { RingError } from "./ring.ts";
-import type { ServedContext } from "./served-context.ts";
 
 export class FrontExchange extends Exchange implements FrontCall, InboxOwner {
   override readonly head: HttpHead;

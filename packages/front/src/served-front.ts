@@ -18,6 +18,7 @@ import {
   type UnaryHandler,
 } from "@quorate/rpc";
 import { FanOut } from "./fan-out.ts";
+import type { ServedContext } from "./front-call.ts";
 import { type CallStart, type FrontCall, FrontCaller } from "./front-call.ts";
 import { FrontExchange } from "./front-exchange.ts";
 import { FrontStream } from "./front-stream.ts";
@@ -33,7 +34,6 @@ import {
   WINDOW_BYTES,
 } from "./protocol.ts";
 import { RingError, type RingRecord } from "./ring.ts";
-import type { ServedContext } from "./served-context.ts";
 
 export interface ServedFrontOptions {
   /** The names of metadata fields that services read, as the front-end has them. */

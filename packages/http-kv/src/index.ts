@@ -26,7 +26,7 @@ export function httpKv(
   member: Member,
   parts: HttpKvParts,
 ): ReadonlyMap<string, HttpExchangeHandler> {
-  const { authority, logins } = member.auth;
+  const { logins } = member.auth;
   const { path } = KVService.methods.Range;
   const mayRead = async (caller: ExchangeCaller, key: Uint8Array): Promise<boolean> => {
     const access = { kind: "range", request: RangeRequest.create({ key }) } as const;
@@ -47,7 +47,7 @@ export function httpKv(
     mayRead,
     // As for all paths; here the refusal is a problem document.
     crossOrigin: (head) => crossOrigin(head, writers),
-    isEnforced: () => authority.isEnforced,
+    isEnforced: () => member.store.auth.isEnabled,
     logins,
   });
 }

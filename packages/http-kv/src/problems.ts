@@ -20,117 +20,106 @@ interface ProblemType {
   readonly advice: string;
 }
 
+const problem = (status: number, title: string, advice: string): ProblemType => ({
+  status,
+  title,
+  advice,
+});
+
 /** All types by name; the type's URI is `urn:quorate:problem:NAME`. */
 export const PROBLEMS = {
-  "bad-key": {
-    status: 400,
-    title: "The path is not a key",
-    advice: "write the key's bytes behind the path, those that a URL cannot have as %XX",
-  },
-  "bad-parameter": {
-    status: 400,
-    title: "The query has an invalid parameter",
-    advice: "see the parameters in docs/guide/http.md",
-  },
-  "bad-precondition": {
-    status: 400,
-    title: "A precondition is malformed",
-    advice: 'send If-Match: "REVISION" or *, If-None-Match: * or "REVISION"',
-  },
-  "bad-body": {
-    status: 400,
-    title: "The body is not a valid transaction",
-    advice: 'send JSON such as {"compare":[...],"then":[...],"else":[...]}',
-  },
-  "bad-request": {
-    status: 400,
-    title: "The request is not valid",
-    advice: "correct the request; repeating it as it is cannot succeed",
-  },
-  "future-revision": {
-    status: 400,
-    title: "The revision has not been reached",
-    advice: "read without ?rev=, or at the revision of the header Quorate-Revision or before",
-  },
-  unauthenticated: {
-    status: 401,
-    title: "The request proves no user",
-    advice: "send Authorization: Basic with name and password, or Bearer with a token",
-  },
-  "permission-denied": {
-    status: 403,
-    title: "The user may not do this",
-    advice: "ask for a role that permits it; `quoratectl auth can-i` explains",
-  },
-  "cross-site": {
-    status: 403,
-    title: "A browser sent the request for a page of another site",
-    advice: "allow the page's origin with --cors",
-  },
-  "key-not-found": {
-    status: 404,
-    title: "The key does not exist",
-    advice: "create it with PUT",
-  },
-  "lease-not-found": {
-    status: 404,
-    title: "The lease does not exist",
-    advice: "it may have expired: make one with ?ttl=SECONDS",
-  },
-  "method-not-allowed": {
-    status: 405,
-    title: "The path does not have this method",
-    advice: "use a method of the header Allow",
-  },
-  conflict: {
-    status: 409,
-    title: "The cluster is not in a state for this",
-    advice: "change that state first",
-  },
-  compacted: {
-    status: 410,
-    title: "The revision has been compacted",
-    advice:
-      "read without ?rev=; a watch goes on behind the header Quorate-Revision of that response",
-  },
-  "precondition-failed": {
-    status: 412,
-    title: "The key is not in the state that the request requires",
-    advice: "read the key again, and send its ETag in If-Match",
-  },
-  "body-too-large": {
-    status: 413,
-    title: "The request is too large",
-    advice: "send less; --max-request-bytes is the bound",
-  },
-  "too-many-requests": {
-    status: 429,
-    title: "There are too many requests",
-    advice: "repeat it later, more slowly",
-  },
-  canceled: { status: 499, title: "The request was canceled", advice: "repeat it" },
-  internal: { status: 500, title: "The member failed", advice: "see the member's log" },
-  "not-implemented": {
-    status: 501,
-    title: "The member does not offer this",
-    advice: "use a newer version",
-  },
-  unavailable: {
-    status: 503,
-    title: "The member cannot serve the request now",
-    advice: "repeat it later, or at another member",
-  },
-  "timed-out": {
-    status: 504,
-    title: "The request took too long",
-    advice: "read the key before you repeat a write: it may have been applied, or may still be",
-  },
-  "no-space": {
-    status: 507,
-    title: "The store has reached its quota",
-    advice: "delete keys, compact, and disarm the alarm (docs/operate/runbook.md)",
-  },
-} as const satisfies { readonly [name: string]: ProblemType };
+  "bad-key": problem(
+    400,
+    "The path is not a key",
+    "write the key's bytes behind the path, those that a URL cannot have as %XX",
+  ),
+  "bad-parameter": problem(
+    400,
+    "The query has an invalid parameter",
+    "see the parameters in docs/guide/http.md",
+  ),
+  "bad-precondition": problem(
+    400,
+    "A precondition is malformed",
+    'send If-Match: "REVISION" or *, If-None-Match: * or "REVISION"',
+  ),
+  "bad-body": problem(
+    400,
+    "The body is not a valid transaction",
+    'send JSON such as {"compare":[...],"then":[...],"else":[...]}',
+  ),
+  "bad-request": problem(
+    400,
+    "The request is not valid",
+    "correct the request; repeating it as it is cannot succeed",
+  ),
+  "future-revision": problem(
+    400,
+    "The revision has not been reached",
+    "read without ?rev=, or at the revision of the header Quorate-Revision or before",
+  ),
+  unauthenticated: problem(
+    401,
+    "The request proves no user",
+    "send Authorization: Basic with name and password, or Bearer with a token",
+  ),
+  "permission-denied": problem(
+    403,
+    "The user may not do this",
+    "ask for a role that permits it; `quoratectl auth can-i` explains",
+  ),
+  "cross-site": problem(
+    403,
+    "A browser sent the request for a page of another site",
+    "allow the page's origin with --cors",
+  ),
+  "key-not-found": problem(404, "The key does not exist", "create it with PUT"),
+  "lease-not-found": problem(
+    404,
+    "The lease does not exist",
+    "it may have expired: make one with ?ttl=SECONDS",
+  ),
+  "method-not-allowed": problem(
+    405,
+    "The path does not have this method",
+    "use a method of the header Allow",
+  ),
+  conflict: problem(409, "The cluster is not in a state for this", "change that state first"),
+  compacted: problem(
+    410,
+    "The revision has been compacted",
+    "read without ?rev=; a watch goes on behind the header Quorate-Revision of that response",
+  ),
+  "precondition-failed": problem(
+    412,
+    "The key is not in the state that the request requires",
+    "read the key again, and send its ETag in If-Match",
+  ),
+  "body-too-large": problem(
+    413,
+    "The request is too large",
+    "send less; --max-request-bytes is the bound",
+  ),
+  "too-many-requests": problem(429, "There are too many requests", "repeat it later, more slowly"),
+  canceled: problem(499, "The request was canceled", "repeat it"),
+  internal: problem(500, "The member failed", "see the member's log"),
+  "not-implemented": problem(501, "The member does not offer this", "use a newer version"),
+  unavailable: problem(
+    503,
+    "The member cannot serve the request now",
+    "repeat it later, or at another member",
+  ),
+  "timed-out": problem(
+    504,
+    "The request took too long",
+    "read the key before you repeat a write: it may have been applied, or may still be",
+  ),
+  "no-space": problem(
+    507,
+    "The store has reached its quota",
+    "delete keys, compact, and disarm the alarm (docs/operate/runbook.md)",
+  ),
+};
 
 /** The name of a type. */
 export type ProblemName = keyof typeof PROBLEMS;

@@ -89,3 +89,6 @@ export async function startApiServer(options: StartOptions = {}): Promise<Runnin
     throw error;
   }
 }
+
+/** The program `quorate apiserver`. Who embeds a server needs none of it, and does not load it. */
+export const loadApiServerProgram = async () => (await import("./program.ts")).apiServerProgram;

@@ -45,6 +45,10 @@ export const commands: PackageCommands = {
       about: "kube-apiserver's admission policies",
       file: "packages/kube-apiserver/test/interop/policies/main.ts",
     },
+    validation: {
+      about: "what kube-apiserver refuses of built-in kinds",
+      file: "packages/kube-apiserver/test/interop/validation/main.ts",
+    },
     policy: {
       about: "kube-apiserver's decisions",
       file: "packages/kube-apiserver/test/interop/policy/main.ts",

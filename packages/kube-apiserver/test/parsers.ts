@@ -44,7 +44,34 @@ const CEL_FUNCTIONS: Readonly<Record<string, readonly string[]>> = {
   urls: ["isURL(object)"],
 };
 
+/** Checks of texts in built-in kinds, by their files. */
+const RULE_CHECKS: Readonly<Record<string, readonly string[]>> = {
+  texts: [
+    ..."isPortName isVariableName isHeaderName isWildcardSubdomain isPercent".split(" "),
+    ..."isIp isCanonicalIp isNetwork".split(" "),
+  ],
+  quantities: ["isContainerResource", "isQuotaResource"],
+};
+
 export const LISTED: readonly Listed[] = [
+  ...Object.entries(RULE_CHECKS).flatMap(([file, names]) =>
+    names.map((name) =>
+      listed(
+        `kube-apiserver/src/builtin/rules/${file}`,
+        name,
+        (module) => (text) => module[name](utf8(text)),
+        BODY_BYTES,
+      ),
+    ),
+  ),
+  ...["DOMAIN_PATH", "FULL_DOMAIN", "LOCAL_PATH", "endpointIp"].map((name) =>
+    listed(
+      "kube-apiserver/src/builtin/rules/texts",
+      name,
+      (module) => (text) => module[name](utf8(text), "", []),
+      BODY_BYTES,
+    ),
+  ),
   ...["", "a="].map((start) =>
     listed(
       "kube-apiserver/src/handlers/target",
@@ -265,6 +292,8 @@ export const LISTED: readonly Listed[] = [
 
 /** Files that work on texts and need no entry. A name that ends with "/" stands for a folder. */
 export const LEFT_OUT: Readonly<Record<string, string>> = {
+  "packages/kube-apiserver/src/builtin/rules/":
+    "one split or one pattern of a text; texts.ts and quantities.ts have entries",
   "packages/kube-apiserver/src/admission/":
     "names and rules that meta/ and crd/definition have checked",
   "packages/kube-apiserver/src/apply/last-applied.ts": "fields of decoded managedFields",

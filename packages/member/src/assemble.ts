@@ -575,12 +575,12 @@ export function assemble(inputs: MemberInputs): MemberParts {
   };
 }
 
-/** What a member's store is opened with, at each of its starts and after a snapshot. */
 /** 1.5 election timeouts, rounded up. */
 function minLeaseTtlSecondsOf({ electionTicks, heartbeatIntervalMs }: MemberConfig): number {
   return Math.ceil((Math.floor((3 * electionTicks) / 2) * heartbeatIntervalMs) / 1000);
 }
 
+/** What a member's store is opened with, at each of its starts and after a snapshot. */
 export function storeOptionsOf(config: MemberConfig, deps: MemberDeps): StoreOptions {
   return {
     disk: deps.disk,

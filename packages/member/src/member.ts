@@ -186,11 +186,10 @@ export class Member {
     message: RequestOf<K>,
   ): void {
     const { limits, deliveries } = this.#parts;
-    const { authority } = this.auth;
     try {
       checkMessage(kind, message, limits);
       // A login proves the user by its password, whatever token it carries besides.
-      const isProved = !authority.isEnforced || kind === "authenticate";
+      const isProved = !this.store.auth.isEnabled || kind === "authenticate";
       if (isProved) this.#enqueue(proposer, caller, undefined, kind, request);
       else this.#identified(proposer, caller, kind, request, message);
     } catch (error) {
@@ -311,7 +310,7 @@ export class Member {
 
   /** Whether anybody may read anything of the store now. */
   get isOpen(): boolean {
-    return this.isServable && !this.auth.authority.isEnforced;
+    return this.isServable && !this.store.auth.isEnabled;
   }
 
   /** Reads when the store that the read needs is there. */
@@ -337,7 +336,7 @@ export class Member {
    * is applied here, so that a call sees the changes before it.
    */
   permit(caller: Caller, access: Access): Promise<void> | undefined {
-    if (!this.auth.authority.isEnforced) return undefined;
+    if (!this.store.auth.isEnabled) return undefined;
     return this.#permit(caller, access);
   }
 
@@ -352,8 +351,7 @@ export class Member {
 
   /** Undefined while callers need no permission. */
   #admit(caller: Caller, access: Access): Admission | undefined | Promise<Admission> {
-    const { authority } = this.auth;
-    return authority.isEnforced ? authority.admit(caller, access) : undefined;
+    return this.store.auth.isEnabled ? this.auth.authority.admit(caller, access) : undefined;
   }
 
   /**
@@ -372,8 +370,8 @@ export class Member {
 
   /** Does work on this member that is neither a request of the log nor a read of the store. */
   operate<T>(caller: Caller, access: Access, run: () => Promise<T>): Promise<T> {
-    const { isEnforced } = this.auth.authority;
-    if (!isEnforced && NEEDED_STORE[access.kind] === "none") return run();
+    const isPermitted = !this.store.auth.isEnabled;
+    if (isPermitted && NEEDED_STORE[access.kind] === "none") return run();
     return this.read(caller, { access, linearizable: false, run });
   }
 

@@ -40,7 +40,6 @@ async function setUp(leader: { isLeader: boolean; urls?: readonly string[] }) {
         remainingMs = 7900;
       },
     },
-    authority: { isEnforced: false },
     bounds: LEASE_BOUNDS,
     logger: silentLogger,
   } as unknown as LeasesDeps);

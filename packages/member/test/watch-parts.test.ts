@@ -3,10 +3,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SeededRandom } from "@quorate/host";
 import { fromLatin1, KeyValue, WatchCreateRequest_FilterType, WatchResponse } from "@quorate/proto";
-import { type Change, type KeyRange, keyRange } from "@quorate/store";
+import type { Change, KeyRange } from "@quorate/store";
 import { ClientBudget } from "../src/watch/client-budget.ts";
 import { fragments, idField, WatchEvent } from "../src/watch/event.ts";
-import { KeyIntervals } from "../src/watch/key-intervals.ts";
 import { WATCH_LIMITS } from "../src/watch/limits.ts";
 import { Pass } from "../src/watch/pass.ts";
 import { RecentEvents } from "../src/watch/recent-events.ts";
@@ -40,34 +39,6 @@ test("the budget of clients is one number for each and one for all, to the byte"
   }
   assert.equal(budget.refusals, refusals);
   assert.ok(refusals > 100 && total() > 0);
-});
-
-test("ranges put in order overlap what one of them overlaps", () => {
-  const random = new SeededRandom(34n);
-  const letter = () => String.fromCharCode(97 + random.below(12));
-  const range = () => {
-    const [from, to] = [letter(), letter()];
-    if (random.below(4) === 0) return keyRange(fromLatin1(from), fromLatin1(""));
-    if (random.below(8) === 0) return keyRange(fromLatin1(from), fromLatin1("\0"));
-    const ends = from < to ? to : `${from}~`;
-    return keyRange(fromLatin1(from), fromLatin1(ends));
-  };
-  const bounds = (one: ReturnType<typeof range>) =>
-    one.single ? [one.key, `${one.key}\0`] : [one.key, one.to ?? "\xff"];
-  for (let round = 0; round < 2000; round++) {
-    const ranges = Array.from({ length: random.below(6) }, range);
-    const asked = range();
-    const [from, to] = bounds(asked) as [string, string];
-    const expected = ranges.some((one) => {
-      const [begin, end] = bounds(one) as [string, string];
-      return begin < to && from < end;
-    });
-    assert.equal(
-      new KeyIntervals(ranges).overlaps(asked),
-      expected,
-      JSON.stringify([ranges, asked]),
-    );
-  }
 });
 
 test("the last events are whole revisions within their bounds, or one larger revision", () => {

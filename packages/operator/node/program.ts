@@ -1,7 +1,16 @@
 /** `quorate operator`: keeps clusters on Kubernetes until a signal ends it. */
 import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
-import { Exit, type Flags, type FlagValues, type Invocation, type Program } from "@quorate/cli";
+import {
+  boolFlag,
+  durationFlag,
+  Exit,
+  type Flags,
+  type FlagValues,
+  type Invocation,
+  type Program,
+  textFlag,
+} from "@quorate/cli";
 import { type Logger, splitHostPort } from "@quorate/host";
 import {
   createHttp1Server,
@@ -22,33 +31,17 @@ import { type KubeAccess, kubeAccess } from "./kube-config.ts";
 import { HttpKube } from "./kube-http.ts";
 
 const FLAGS: Flags = {
-  kubeconfig: {
-    kind: "string",
-    defaultText: "",
-    doc: "file that says how to reach the API server (default: the pod's service account)",
-  },
-  namespace: { kind: "string", defaultText: "", doc: "the only namespace to work in" },
-  "lease-namespace": {
-    kind: "string",
-    defaultText: "",
-    doc: "namespace of the lease by which one of several operators works (default: the pod's)",
-  },
-  "listen-metrics": {
-    kind: "string",
-    defaultText: "0.0.0.0:8080",
-    doc: "address for /metrics, /healthz and /readyz",
-  },
-  settle: {
-    kind: "duration",
-    defaultText: "3m",
-    doc: "how long changed secrets take to reach all members",
-  },
-  "log-level": { kind: "string", defaultText: "info", doc: "debug, info, warn or error" },
-  "print-definitions": {
-    kind: "bool",
-    defaultText: "false",
-    doc: "print the CustomResourceDefinitions for kubectl apply, and end",
-  },
+  kubeconfig: textFlag(
+    "file that says how to reach the API server (default: the pod's service account)",
+  ),
+  namespace: textFlag("the only namespace to work in"),
+  "lease-namespace": textFlag(
+    "namespace of the lease by which one of several operators works (default: the pod's)",
+  ),
+  "listen-metrics": textFlag("address for /metrics, /healthz and /readyz", "0.0.0.0:8080"),
+  settle: durationFlag("how long changed secrets take to reach all members", "3m"),
+  "log-level": textFlag("debug, info, warn or error", "info"),
+  "print-definitions": boolFlag("print the CustomResourceDefinitions for kubectl apply, and end"),
 };
 
 /** The program as far as it is an operator. */

@@ -1,25 +1,16 @@
 /** The commands of `quorate` besides running a member, with etcd's flags. */
-import type { Command, Flag, Flags, Program } from "@quorate/cli";
+import type { Command, Flags, Program } from "@quorate/cli";
+import { boolFlag, durationFlag, intFlag, listFlag, textFlag } from "@quorate/cli";
 import { startGateway, startGrpcProxy } from "@quorate/proxy/node";
 import { envtest } from "./envtest.ts";
 
-const text = (doc: string, defaultText = ""): Flag => ({ kind: "string", defaultText, doc });
-const yesNo = (doc: string): Flag => ({ kind: "bool", defaultText: "false", doc });
-const duration = (doc: string, defaultText: string): Flag => ({
-  kind: "duration",
-  defaultText,
-  doc,
-});
-const list = (doc: string, defaultText = ""): Flag => ({ kind: "strings", defaultText, doc });
-const int = (doc: string, defaultText: string): Flag => ({ kind: "int", defaultText, doc });
-
 const LISTEN = "127.0.0.1:23790";
-const ENDPOINTS = list("comma-separated endpoints of the cluster", "127.0.0.1:2379");
+const ENDPOINTS = listFlag("comma-separated endpoints of the cluster", "127.0.0.1:2379");
 
 const discovery = (what: string): Flags => ({
-  "discovery-srv": text(`domain whose SRV records name ${what}`),
-  "discovery-srv-name": text("suffix of the service in the SRV records"),
-  "insecure-discovery": yesNo(
+  "discovery-srv": textFlag(`domain whose SRV records name ${what}`),
+  "discovery-srv-name": textFlag("suffix of the service in the SRV records"),
+  "insecure-discovery": boolFlag(
     "take endpoints from SRV records without checking their certificates",
   ),
 });
@@ -30,53 +21,59 @@ const gateway: Command = {
   long: `Forwards TCP connections to the members of a cluster: to each in turn that can be reached. It reads
 nothing of what it forwards, so TLS goes through it from the client to the member.`,
   flags: {
-    "listen-addr": text("listen address", LISTEN),
+    "listen-addr": textFlag("listen address", LISTEN),
     endpoints: ENDPOINTS,
     ...discovery("the members"),
-    "trusted-ca-file": text("CA that verifies the endpoints from SRV records"),
-    "retry-delay": duration("time between two attempts to reach an endpoint that failed", "1m0s"),
+    "trusted-ca-file": textFlag("CA that verifies the endpoints from SRV records"),
+    "retry-delay": durationFlag(
+      "time between two attempts to reach an endpoint that failed",
+      "1m0s",
+    ),
   },
   run: startGateway,
 };
 
 const upstreamFlags: Flags = {
   endpoints: ENDPOINTS,
-  "endpoints-auto-sync-interval": duration(
+  "endpoints-auto-sync-interval": durationFlag(
     "interval at which the endpoints are updated from the cluster's member list (0: never)",
     "0s",
   ),
   ...discovery("the cluster's endpoints"),
-  "dial-keepalive-time": duration("silence after which a member is pinged (0: never)", "6s"),
-  "dial-keepalive-timeout": duration("time that a member may take to acknowledge a ping", "6s"),
-  "permit-without-stream": yesNo("ping members also while no call is open"),
-  cert: text("client certificate for the cluster; it must have no common name"),
-  key: text("key of the client certificate"),
-  cacert: text("CA that verifies the members' certificates"),
-  "insecure-skip-tls-verify": yesNo("accept any certificate of a member (for tests only)"),
-  "max-send-bytes": int("longest request to the cluster", "1572864"),
-  "max-recv-bytes": int("longest response of the cluster", "2147483647"),
+  "dial-keepalive-time": durationFlag("silence after which a member is pinged (0: never)", "6s"),
+  "dial-keepalive-timeout": durationFlag("time that a member may take to acknowledge a ping", "6s"),
+  "permit-without-stream": boolFlag("ping members also while no call is open"),
+  cert: textFlag("client certificate for the cluster; it must have no common name"),
+  key: textFlag("key of the client certificate"),
+  cacert: textFlag("CA that verifies the members' certificates"),
+  "insecure-skip-tls-verify": boolFlag("accept any certificate of a member (for tests only)"),
+  "max-send-bytes": intFlag("longest request to the cluster", "1572864"),
+  "max-recv-bytes": intFlag("longest response of the cluster", "2147483647"),
 };
 
 const listenFlags: Flags = {
-  "listen-addr": text("listen address", LISTEN),
-  "metrics-addr": text("URL of a further address for /metrics, /health and /proxy/*"),
-  "data-dir": text("directory for the certificate of --auto-tls", "default.proxy"),
-  "cert-file": text("certificate that clients see"),
-  "key-file": text("key of that certificate"),
-  "trusted-ca-file": text("CA that verifies clients; with it clients need a certificate"),
-  "client-crl-file": text("revocation list of client certificates"),
-  "auto-tls": yesNo("make a certificate that signs itself"),
-  "self-signed-cert-validity": int("years that such a certificate is valid", "1"),
-  "listen-cipher-suites": list("cipher suites for clients (default: Node's)"),
-  "tls-min-version": text("lowest TLS version for clients: TLS1.2 or TLS1.3", "TLS1.2"),
-  "tls-max-version": text("highest TLS version for clients: TLS1.2 or TLS1.3"),
-  "grpc-keepalive-min-time": duration("least time between two pings of a client", "5s"),
-  "grpc-keepalive-interval": duration(
+  "listen-addr": textFlag("listen address", LISTEN),
+  "metrics-addr": textFlag("URL of a further address for /metrics, /health and /proxy/*"),
+  "data-dir": textFlag("directory for the certificate of --auto-tls", "default.proxy"),
+  "cert-file": textFlag("certificate that clients see"),
+  "key-file": textFlag("key of that certificate"),
+  "trusted-ca-file": textFlag("CA that verifies clients; with it clients need a certificate"),
+  "client-crl-file": textFlag("revocation list of client certificates"),
+  "auto-tls": boolFlag("make a certificate that signs itself"),
+  "self-signed-cert-validity": intFlag("years that such a certificate is valid", "1"),
+  "listen-cipher-suites": listFlag("cipher suites for clients (default: Node's)"),
+  "tls-min-version": textFlag("lowest TLS version for clients: TLS1.2 or TLS1.3", "TLS1.2"),
+  "tls-max-version": textFlag("highest TLS version for clients: TLS1.2 or TLS1.3"),
+  "grpc-keepalive-min-time": durationFlag("least time between two pings of a client", "5s"),
+  "grpc-keepalive-interval": durationFlag(
     "silence after which a client is pinged (0: never)",
     "2h0m0s",
   ),
-  "grpc-keepalive-timeout": duration("time that a client may take to acknowledge a ping", "20s"),
-  "max-concurrent-streams": int("open streams of one client connection", "4294967295"),
+  "grpc-keepalive-timeout": durationFlag(
+    "time that a client may take to acknowledge a ping",
+    "20s",
+  ),
+  "max-concurrent-streams": intFlag("open streams of one client connection", "4294967295"),
 };
 
 const grpcProxy: Command = {
@@ -87,17 +84,17 @@ keep-alive requests of the same lease share one request, and serializable reads 
   flags: {
     ...listenFlags,
     ...upstreamFlags,
-    "advertise-client-url": text("address that clients get as the cluster's member", LISTEN),
-    "resolver-prefix": text("prefix of the keys under which proxies register"),
-    "resolver-ttl": int("time to live of the registration, in seconds", "0"),
-    namespace: text("prefix before every key"),
-    "enable-pprof": yesNo("no effect: there are no Go profiles"),
-    "experimental-serializable-ordering": yesNo(
+    "advertise-client-url": textFlag("address that clients get as the cluster's member", LISTEN),
+    "resolver-prefix": textFlag("prefix of the keys under which proxies register"),
+    "resolver-ttl": intFlag("time to live of the registration, in seconds"),
+    namespace: textFlag("prefix before every key"),
+    "enable-pprof": boolFlag("no effect: there are no Go profiles"),
+    "experimental-serializable-ordering": boolFlag(
       "serializable reads never show an older revision than one before",
     ),
-    "experimental-leasing-prefix": text("refused: see docs/reference/divergence.md"),
-    "experimental-enable-grpc-logging": yesNo("log each request and response, by its size"),
-    debug: yesNo("log more"),
+    "experimental-leasing-prefix": textFlag("refused: see docs/reference/divergence.md"),
+    "experimental-enable-grpc-logging": boolFlag("log each request and response, by its size"),
+    debug: boolFlag("log more"),
   },
   run: startGrpcProxy,
 };

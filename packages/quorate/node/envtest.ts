@@ -19,6 +19,7 @@ import {
 import { homedir } from "node:os";
 import { delimiter, join } from "node:path";
 import type { Command, Invocation } from "@quorate/cli";
+import { boolFlag, textFlag } from "@quorate/cli";
 
 /** Names the process whose end ends this one (parent.ts). */
 export const PARENT_VARIABLE = "QUORATE_PARENT_PID";
@@ -104,8 +105,8 @@ export const envtest: Command = {
 line for a shell, or with --path the directory alone. The processes end when the one that started them
 has ended.`,
   flags: {
-    path: { kind: "bool", defaultText: "false", doc: "print the directory alone" },
-    dir: { kind: "string", defaultText: "", doc: "where it is made (default: the user's cache)" },
+    path: boolFlag("print the directory alone"),
+    dir: textFlag("where it is made (default: the user's cache)"),
   },
   run: async ({ flags, io }: Invocation) => {
     const cache = process.env["XDG_CACHE_HOME"] || join(homedir(), ".cache");

@@ -2,20 +2,23 @@
  * The program `quorate`: runs a member, or what the first argument names. Removing a line here and
  * the package that it loads removes that program.
  */
+import type { Program } from "@quorate/cli";
 import { main as runMember } from "@quorate/server/node";
 import { endWithParent } from "./parent.ts";
 
-/** What runs with the process's arguments, of which the first is its name. */
-type Command = (args: string[]) => Promise<void>;
+/** Files are for the process's own user. */
+const PRIVATE_UMASK = 0o077;
 
-/** Commands by name. Each is loaded when it is asked for: a member needs none of them. */
-const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
-  gateway: async () => (await import("./run-command.ts")).runProxyCommand,
-  "grpc-proxy": async () => (await import("./run-command.ts")).runProxyCommand,
-  shadow: async () => (await import("@quorate/shadow/node")).runShadowCommand,
-  envtest: async () => (await import("./run-command.ts")).runProxyCommand,
-  operator: async () => (await import("@quorate/operator/node")).runOperatorCommand,
-  apiserver: async () => (await import("@quorate/kube-apiserver/node")).runApiServerCommand,
+const proxies = async () => (await import("./commands.ts")).proxyProgram;
+
+/** Programs by command. Each is loaded when it is asked for: a member needs none of them. */
+const PROGRAMS: Readonly<Record<string, () => Promise<Program>>> = {
+  gateway: proxies,
+  "grpc-proxy": proxies,
+  shadow: async () => (await import("@quorate/shadow/node")).shadowProgram,
+  envtest: proxies,
+  operator: async () => (await import("@quorate/operator/node")).operatorProgram,
+  apiserver: async () => (await import("@quorate/kube-apiserver/node")).loadApiServerProgram(),
 };
 
 /** Runs the program with this process's arguments. Called once, by bin/launch.js. */
@@ -23,8 +26,9 @@ export async function main(): Promise<void> {
   endWithParent(process.env);
   const args = process.argv.slice(2);
   const [name = ""] = args;
-  const load = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
+  const load = Object.hasOwn(PROGRAMS, name) ? PROGRAMS[name] : undefined;
   if (load === undefined) return runMember();
-  const run = await load();
-  await run(args);
+  process.umask(PRIVATE_UMASK);
+  const [{ processIo, runProgram }, program] = await Promise.all([import("@quorate/cli"), load()]);
+  process.exitCode = await runProgram(program, args, processIo);
 }

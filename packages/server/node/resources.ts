@@ -10,9 +10,9 @@ import {
 } from "@quorate/host/node";
 import { type Budgets, budgetsFor } from "@quorate/member";
 import { PeerCalls } from "@quorate/transport/node";
-import type { ServerConfig, TlsConfig } from "../src/config/index.ts";
+import type { ServerConfig, TlsConfig } from "../src/config/server-config.ts";
+import type { SignedTokens } from "./jwt-key-files.ts";
 import { openPorts, type Ports, tlsFiles } from "./listen.ts";
-import type { SignedTokens } from "./tokens.ts";
 
 /** The parts of the process that everything here works with. */
 export interface ProcessDeps {
@@ -88,7 +88,7 @@ export async function acquire(
 async function openTokens({ jwt }: ServerConfig, { clock, logger }: ProcessDeps) {
   if (jwt === undefined) return undefined;
   // Few members have signed tokens, and their library is large.
-  const { openSignedTokens } = await import("./tokens.ts");
+  const { openSignedTokens } = await import("./jwt-key-files.ts");
   return openSignedTokens(jwt, { clock, logger: logger.child("auth") });
 }
 

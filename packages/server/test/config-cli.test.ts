@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { readdirSync, writeFileSync } from "node:fs";
 import { isIPv4 } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, test } from "node:test";
+import { test } from "node:test";
+import { scratchDirectory } from "../../../test/support/scratch.ts";
 import { type Invoked, invoke } from "../node/cli/invoke.ts";
 import {
   defaultHost,
@@ -12,8 +12,7 @@ import {
   resolveHost,
 } from "../node/cli/surroundings.ts";
 
-const scratch = mkdtempSync(join(tmpdir(), "quorate-config-"));
-after(() => rmSync(scratch, { recursive: true, force: true }));
+const scratch = scratchDirectory("quorate-config-");
 
 async function call(
   ...argv: string[]

@@ -23,7 +23,7 @@ import {
   toUtf8,
 } from "@quorate/proto";
 import { LocalClient } from "@quorate/services/testing";
-import { memberHealth } from "../src/http/member-health.ts";
+import { memberHealth } from "../src/http/health.ts";
 import { call, get, type Node, put, textOf, World } from "./support/world.ts";
 
 const CHECK = ["--corrupt-check-time", "2s"];

@@ -18,7 +18,7 @@ import {
   WatchResponse,
   WatchService,
 } from "@quorate/proto";
-import { servedIdentity } from "../src/audit/served-identity.ts";
+import { servedIdentity } from "../src/audit/settings.ts";
 import { callAs, enableAuth, openAs } from "./support/users.ts";
 import { plainSecrets, World } from "./support/world.ts";
 

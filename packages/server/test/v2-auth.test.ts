@@ -5,7 +5,7 @@ import type { Member } from "@quorate/member";
 import { AuthService, fromUtf8, KVService } from "@quorate/proto";
 import { serviceTable } from "@quorate/services";
 import { Audit } from "../src/audit/audit.ts";
-import { servedIdentity } from "../src/audit/served-identity.ts";
+import { servedIdentity } from "../src/audit/settings.ts";
 import { lineSink } from "./support/audit-lines.ts";
 import { callAs, enableAuth, login, PASSWORD } from "./support/users.ts";
 import { V2Client } from "./support/v2.ts";

@@ -1,40 +1,39 @@
 /** The member that a shadow is: its configuration, from flags that a member has too. */
-import { badArguments, type Flag, type Flags, type FlagValues, type Io } from "@quorate/cli";
+import {
+  badArguments,
+  boolFlag,
+  type Flags,
+  type FlagValues,
+  type Io,
+  textFlag,
+} from "@quorate/cli";
 import { ConfigError, parseInitialCluster } from "@quorate/member";
 import { loadConfig, type Notice, type ServerConfig } from "@quorate/server";
 
-const text = (doc: string, defaultText = ""): Flag => ({ kind: "string", defaultText, doc });
-
 /** Flags of a member, with the same meaning, that a shadow hands on. */
 export const MEMBER_FLAGS: Flags = {
-  name: text("name of the shadow among the members", "shadow"),
-  "data-dir": text("directory for its data (default: NAME.quorate)"),
-  "wal-dir": text("directory for its log (default: member/wal in the data directory)"),
-  "listen-peer-urls": text("URLs to listen on for the other members", "http://localhost:2380"),
-  "initial-advertise-peer-urls": text(
+  name: textFlag("name of the shadow among the members", "shadow"),
+  "data-dir": textFlag("directory for its data (default: NAME.quorate)"),
+  "wal-dir": textFlag("directory for its log (default: member/wal in the data directory)"),
+  "listen-peer-urls": textFlag("URLs to listen on for the other members", "http://localhost:2380"),
+  "initial-advertise-peer-urls": textFlag(
     "its peer URLs, by which the other members reach it",
     "http://localhost:2380",
   ),
-  "listen-metrics-urls": text("URLs of its page, /report.json and /metrics (default: none)"),
-  "peer-cert-file": text("certificate of the peer port"),
-  "peer-key-file": text("key of that certificate"),
-  "peer-trusted-ca-file": text("CA that verifies the other members"),
-  "peer-client-cert-auth": {
-    kind: "bool",
-    defaultText: "false",
-    doc: "other members need a certificate of that CA",
-  },
-  "peer-skip-client-san-verification": {
-    kind: "bool",
-    defaultText: "false",
-    doc: "do not compare the addresses of other members with the names in their certificates",
-  },
-  "cert-file": text("certificate of https URLs of --listen-metrics-urls"),
-  "key-file": text("key of that certificate"),
-  "heartbeat-interval": text("as on the other members, in ms", "100"),
-  "election-timeout": text("as on the other members, in ms", "1000"),
-  "max-learners": text("as on the other members", "1"),
-  "log-level": text("debug, info, warn or error", "info"),
+  "listen-metrics-urls": textFlag("URLs of its page, /report.json and /metrics (default: none)"),
+  "peer-cert-file": textFlag("certificate of the peer port"),
+  "peer-key-file": textFlag("key of that certificate"),
+  "peer-trusted-ca-file": textFlag("CA that verifies the other members"),
+  "peer-client-cert-auth": boolFlag("other members need a certificate of that CA"),
+  "peer-skip-client-san-verification": boolFlag(
+    "do not compare the addresses of other members with the names in their certificates",
+  ),
+  "cert-file": textFlag("certificate of https URLs of --listen-metrics-urls"),
+  "key-file": textFlag("key of that certificate"),
+  "heartbeat-interval": textFlag("as on the other members, in ms", "100"),
+  "election-timeout": textFlag("as on the other members, in ms", "1000"),
+  "max-learners": textFlag("as on the other members", "1"),
+  "log-level": textFlag("debug, info, warn or error", "info"),
 };
 
 /** Its member has no port for clients, raises no alarm and compacts nothing. */

@@ -1,3 +1,2 @@
 /** A shadow as a program. */
 export { shadowProgram } from "./program.ts";
-export { runShadowCommand } from "./run-command.ts";

@@ -2,14 +2,18 @@
 import { rmSync } from "node:fs";
 import {
   badArguments,
+  boolFlag,
+  durationFlag,
   Exit,
   ExitCode,
   type Flags,
   type Invocation,
   type Io,
+  listFlag,
   type Paint,
   type Program,
   paintFor,
+  textFlag,
 } from "@quorate/cli";
 import type { Client } from "@quorate/client";
 import {
@@ -63,29 +67,15 @@ const REPORT_MODE = 0o644;
 const USUAL = { maxTxnOps: 128, maxRequestBytes: 1.5 * 1024 * 1024, quotaBytes: 2 * 1024 ** 3 };
 
 const SHADOW_FLAGS: Flags = {
-  join: {
-    kind: "strings",
-    defaultText: "",
-    doc: "peer or client URLs of members of the running cluster (default: --endpoints)",
-  },
-  for: {
-    kind: "string",
-    defaultText: "0",
-    doc: "leave after this time, such as 7d or 36h (0: on a signal)",
-  },
-  every: { kind: "duration", defaultText: "5m0s", doc: "interval of comparisons" },
-  report: { kind: "string", defaultText: "", doc: "file that the report is written to, as JSON" },
-  check: {
-    kind: "bool",
-    defaultText: "false",
-    doc: "only examine the cluster, and change nothing",
-  },
-  leave: {
-    kind: "bool",
-    defaultText: "false",
-    doc: "only remove the learner of this data directory, or of --initial-advertise-peer-urls",
-  },
-  "no-color": { kind: "bool", defaultText: "false", doc: "no colours" },
+  join: listFlag("peer or client URLs of members of the running cluster (default: --endpoints)"),
+  for: textFlag("leave after this time, such as 7d or 36h (0: on a signal)", "0"),
+  every: durationFlag("interval of comparisons", "5m0s"),
+  report: textFlag("file that the report is written to, as JSON"),
+  check: boolFlag("only examine the cluster, and change nothing"),
+  leave: boolFlag(
+    "only remove the learner of this data directory, or of --initial-advertise-peer-urls",
+  ),
+  "no-color": boolFlag("no colours"),
   ...MEMBER_FLAGS,
 };
 

@@ -7,6 +7,7 @@
  *     GET /report.json  the report
  */
 import { type HttpHandler, type HttpResponse, plainError } from "@quorate/host";
+import { escapeHtml } from "@quorate/proto";
 import type { ShadowReport } from "./report.ts";
 
 const HEADERS: Readonly<Record<string, string>> = {
@@ -51,21 +52,12 @@ export function shadowPages(report: () => ShadowReport): ReadonlyMap<string, Htt
   ]);
 }
 
-/** The text as content of an element. */
-function escaped(text: string | number): string {
-  return String(text)
-    .replaceAll("&", "&amp;")
-    .replaceAll("<", "&lt;")
-    .replaceAll(">", "&gt;")
-    .replaceAll('"', "&quot;");
-}
-
 type Cell = string | number;
 
 function table(head: readonly string[], rows: readonly (readonly Cell[])[]): string {
   const cell = (one: Cell): string =>
-    `<td${typeof one === "number" ? ' class="number"' : ""}>${escaped(one)}</td>`;
-  const headed = head.map((text) => `<th scope="col">${escaped(text)}</th>`).join("");
+    `<td${typeof one === "number" ? ' class="number"' : ""}>${escapeHtml(String(one))}</td>`;
+  const headed = head.map((text) => `<th scope="col">${escapeHtml(text)}</th>`).join("");
   const body = rows.map((row) => `<tr>${row.map(cell).join("")}</tr>`).join("\n");
   return `<table><thead><tr>${headed}</tr></thead><tbody>\n${body}\n</tbody></table>`;
 }
@@ -93,12 +85,12 @@ function pageOf(report: ShadowReport): string {
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="refresh" content="${REFRESH_SECONDS}">
-<title>Shadow ${escaped(report.name)}</title>
+<title>Shadow ${escapeHtml(report.name)}</title>
 <link rel="stylesheet" href="shadow.css">
 </head>
 <body>
-<h1>Shadow ${escaped(report.name)} of cluster ${escaped(report.clusterId)}</h1>
-<p class="verdict ${mood}">${escaped(report.verdict)}</p>
+<h1>Shadow ${escapeHtml(report.name)} of cluster ${escapeHtml(report.clusterId)}</h1>
+<p class="verdict ${mood}">${escapeHtml(report.verdict)}</p>
 ${table(["", ""], facts)}
 <h2>Members</h2>
 ${table(

@@ -5,25 +5,18 @@
  */
 
 import { makeMember, newMember } from "@quorate/backup";
-import type { Clock, Random } from "@quorate/host";
+import type { Clock } from "@quorate/host";
 import { AlarmRequest, AlarmRequest_AlarmAction, MaintenanceService } from "@quorate/proto";
 import type { ServerConfig } from "@quorate/server";
 import { importEtcdFile } from "@quorate/store";
 import { decodeAnswer, encodeRequest } from "./base/codec.ts";
 import type { ModelRequest } from "./base/model.ts";
 import type { SimOptions } from "./base/options.ts";
-import type { Scheduler } from "./base/scheduler.ts";
 import type { Archive } from "./check/archives.ts";
-import { CorruptionCheck } from "./check/corruption.ts";
-import { HashCheck } from "./check/hashes.ts";
-import { LeaseCheck } from "./check/lease-lives.ts";
-import { RaftCheck } from "./check/raft.ts";
-import { Safety, violate } from "./check/safety.ts";
+import { violate } from "./check/safety.ts";
+import { Cluster, type ClusterDeps } from "./cluster.ts";
 import type { Exchanges } from "./exchanges.ts";
-import { Network } from "./network.ts";
-import { Node } from "./node.ts";
-import type { Story } from "./report/story.ts";
-import { leaseCheckOptionsOf } from "./step-limits.ts";
+import type { Node } from "./node.ts";
 
 const MEMBERS = 3;
 const SNAPSHOT_PATH = "/snapshot.db";
@@ -31,58 +24,24 @@ const CALL_TIMEOUT_MS = 5000;
 const RETRY_MS = 100;
 const NEWEST = { serializable: false, atRevision: 0 };
 
-export interface RestorationDeps {
-  readonly scheduler: Scheduler;
-  readonly story: Story;
-  readonly random: Random;
+export interface RestorationDeps extends ClusterDeps {
   readonly network: Exchanges;
   /** The flags of a member. @param cluster its --initial-cluster */
   configOf(name: string, url: string, cluster: string): Promise<ServerConfig>;
-  /** Something is wrong. */
-  fail(error: unknown): void;
 }
 
 export class Restoration {
   readonly #archive: Archive;
   readonly #deps: RestorationDeps;
-  readonly #safety: Safety;
-  readonly #leases: LeaseCheck;
-  readonly raftCheck = new RaftCheck();
-  readonly #nodeDeps: Omit<ConstructorParameters<typeof Node>[1], "config">;
+  readonly cluster: Cluster;
   #nodes: Node[] = [];
 
   constructor(options: SimOptions, archive: Archive, deps: RestorationDeps) {
     this.#archive = archive;
     this.#deps = deps;
-    const { scheduler, story, random, fail } = deps;
-    this.#leases = new LeaseCheck(leaseCheckOptionsOf(options), () => scheduler.nowMs);
-    this.#leases.begin(archive.leases);
-    const corruptionCheck = new CorruptionCheck();
-    const safety = new Safety(this.#leases, corruptionCheck, () => scheduler.nowMs);
-    this.#safety = safety;
-    const network = new Network(options, {
-      scheduler,
-      random: random.fork("network"),
-      safety,
-      story,
-      fail,
-    });
-    network.links.faulty = false;
-    const hashCheck = new HashCheck(safety);
-    const nodeRandom = random.fork("nodes");
-    const { raftCheck } = this;
-    this.#nodeDeps = {
-      options,
-      scheduler,
-      random: nodeRandom,
-      network,
-      safety,
-      raftCheck,
-      hashCheck,
-      corruptionCheck,
-      story,
-      fail,
-    };
+    this.cluster = new Cluster(options, deps);
+    this.cluster.leaseCheck.begin(archive.leases);
+    this.cluster.network.links.faulty = false;
   }
 
   /** Restores, starts and looks. Rejects with a Violation. */
@@ -93,16 +52,13 @@ export class Restoration {
     const cluster = names.map((name, i) => `${name}=${urlOf(i)}`).join(",");
     const { index, state, compactRevision, alarms, users } = this.#archive;
     // The new log holds its members alone.
-    this.#safety.begin({ index: MEMBERS, state, compactRevision, alarms, users });
+    this.cluster.safety.begin({ index: MEMBERS, state, compactRevision, alarms, users });
     this.#deps.story.record(
       "world",
       `restores a cluster from the snapshot at ${index}, revision ${state.revision}`,
     );
     for (const [i, name] of names.entries()) {
-      const node = new Node(name, {
-        ...this.#nodeDeps,
-        config: await configOf(name, urlOf(i), cluster),
-      });
+      const node = this.cluster.node(name, await configOf(name, urlOf(i), cluster));
       this.#nodes.push(node);
       await node.prepareDisk((machine, config) => this.#make(machine, config));
     }
@@ -171,7 +127,7 @@ export class Restoration {
     const bytes = await ask(everything);
     if (bytes === undefined) return;
     const { revision, answers } = decodeAnswer("range", bytes);
-    const expected = this.#safety.stateAt(revision)?.range(everything);
+    const expected = this.cluster.safety.stateAt(revision)?.range(everything);
     const [answer] = answers;
     const found = answer.kind === "range" ? answer.kvs : [];
     if (JSON.stringify(found) !== JSON.stringify(expected)) {
@@ -187,11 +143,11 @@ export class Restoration {
     const leases = [...member.store.lessor.all()].map(({ id }) => `${id}`).sort();
     // One may have ended since, and one member know of it before the others.
     const unknown = leases.filter((id) => !this.#archive.leases.has(id));
-    const lost = this.#leases.existing.filter((id) => !leases.includes(id));
+    const lost = this.cluster.leaseCheck.existing.filter((id) => !leases.includes(id));
     if (unknown.length + lost.length > 0)
       violate(
         "ARCHIVE-2",
-        `the restored ${name} has the leases ${leases}, unlike ${this.#leases.existing}`,
+        `the restored ${name} has the leases ${leases}, unlike ${this.cluster.leaseCheck.existing}`,
       );
   }
 }

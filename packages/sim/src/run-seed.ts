@@ -32,7 +32,8 @@ export async function runSeed(
     );
   }
   for (const node of world.nodes) node.process?.end();
-  const { scheduler, safety, network, clients, nemesis, story, nodes } = world;
+  const { scheduler, clients, nemesis, story, nodes } = world;
+  const { safety, network } = world.cluster;
   return {
     seed: options.seed,
     violation,
@@ -51,19 +52,19 @@ export async function runSeed(
     points: pointsOf(nodes),
     alarms: safety.alarms.counts,
     operator: world.operator.counts,
-    corruption: { ...world.corruptionCheck.counts, ...world.saboteur.counts },
+    corruption: { ...world.cluster.corruptionCheck.counts, ...world.saboteur.counts },
     archives: world.archives.counts,
     survived: world.survived,
     cluster: world.registrar.counts,
     watches: world.watchCheck.counts,
-    leases: world.leaseCheck.counts,
+    leases: world.cluster.leaseCheck.counts,
     hostile: world.hostileClients.counts,
     users: world.users?.counts,
     streams: world.streamClients.counts,
     checked: {
-      entriesWritten: world.raftCheck.counts.entries,
-      leaders: world.raftCheck.counts.leaders,
-      hashesCompared: world.hashCheck.compared,
+      entriesWritten: world.cluster.raftCheck.counts.entries,
+      leaders: world.cluster.raftCheck.counts.leaders,
+      hashesCompared: world.cluster.hashCheck.compared,
     },
     verdict: world.verdict,
     history: { operations: clients.operations, compactions: clients.compactions },

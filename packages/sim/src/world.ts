@@ -10,32 +10,27 @@ import { Archivist } from "./archivist.ts";
 import type { SimOptions } from "./base/options.ts";
 import { Scheduler } from "./base/scheduler.ts";
 import { ArchiveCheck } from "./check/archives.ts";
-import { CorruptionCheck } from "./check/corruption.ts";
 import { EtcdRules } from "./check/etcd-rules.ts";
-import { HashCheck } from "./check/hashes.ts";
 import { type Explains, type Judgement, judgeHistory } from "./check/judge.ts";
-import { LeaseCheck } from "./check/lease-lives.ts";
-import { RaftCheck } from "./check/raft.ts";
 import { checkRefusedWrites } from "./check/refused.ts";
-import { Safety, violate } from "./check/safety.ts";
+import { violate } from "./check/safety.ts";
 import { WatchCheck } from "./check/watches.ts";
 import { ClientNetwork } from "./client-network.ts";
 import type { Clients } from "./clients.ts";
+import { Cluster } from "./cluster.ts";
 import { EtcdEntries } from "./etcd/etcd-entries.ts";
 import type { GuestFactory, Guests } from "./guests.ts";
 import type { HostileClients } from "./hostile-clients.ts";
 import type { LeaseClients } from "./lease-clients.ts";
 import { configOf } from "./member-config.ts";
 import { Nemesis } from "./nemesis.ts";
-import { Network } from "./network.ts";
-import { Node } from "./node.ts";
+import type { Node } from "./node.ts";
 import { Operator } from "./operator.ts";
 import { RecoveryChecks } from "./recovery-checks.ts";
 import { Registrar } from "./registrar.ts";
 import { STORY_LINES, Story } from "./report/story.ts";
 import { Restoration } from "./restoration.ts";
 import { Saboteur } from "./saboteur.ts";
-import { leaseCheckOptionsOf } from "./step-limits.ts";
 import type { StreamClients } from "./stream-clients.ts";
 import { continueAlone } from "./survivor.ts";
 import { Users } from "./users/users.ts";
@@ -54,13 +49,8 @@ export class World {
   readonly options: SimOptions;
   readonly scheduler = new Scheduler();
   readonly story: Story;
-  readonly raftCheck = new RaftCheck();
-  readonly hashCheck: HashCheck;
-  readonly leaseCheck: LeaseCheck;
-  readonly corruptionCheck = new CorruptionCheck();
-  readonly safety: Safety;
+  readonly cluster: Cluster;
   readonly watchCheck: WatchCheck;
-  readonly network: Network;
   readonly nodes: Node[];
   readonly clientNetwork: ClientNetwork;
   readonly clients: Clients;
@@ -98,40 +88,14 @@ export class World {
     const { scheduler } = this;
     const story = new Story(() => scheduler.nowMs, explains === false ? 0 : STORY_LINES);
     this.story = story;
-    const etcd = options.etcdMembers > 0 ? new EtcdRules(options) : undefined;
-    const leastTtlSeconds = etcd?.leastTtlSeconds;
-    const now = () => scheduler.nowMs;
-    this.leaseCheck = new LeaseCheck({ ...leaseCheckOptionsOf(options), leastTtlSeconds }, now);
-    this.safety = new Safety(this.leaseCheck, this.corruptionCheck, now, etcd);
-    this.hashCheck = new HashCheck(this.safety);
-    this.watchCheck = new WatchCheck(this.safety);
-    const { safety, leaseCheck, corruptionCheck, raftCheck, hashCheck } = this;
     const random = new SeededRandom(BigInt(options.seed));
     this.#random = random;
     const fail = (error: unknown) => this.fail(error);
-    const network = new Network(options, {
-      scheduler,
-      random: random.fork("network"),
-      safety,
-      story,
-      fail,
-    });
-    this.network = network;
-    const nodeRandom = random.fork("nodes");
-    const makeNode = (config: ServerConfig) =>
-      new Node(config.name, {
-        options,
-        scheduler,
-        random: nodeRandom,
-        network,
-        safety,
-        raftCheck,
-        hashCheck,
-        corruptionCheck,
-        story,
-        config,
-        fail,
-      });
+    const etcd = options.etcdMembers > 0 ? new EtcdRules(options) : undefined;
+    this.cluster = new Cluster(options, { scheduler, story, random, fail }, etcd);
+    const { safety, leaseCheck, corruptionCheck, network } = this.cluster;
+    this.watchCheck = new WatchCheck(safety);
+    const makeNode = (config: ServerConfig) => this.cluster.node(config.name, config);
     this.nodes = configs.map(makeNode);
     this.clientNetwork = new ClientNetwork(options, {
       scheduler,
@@ -218,8 +182,8 @@ export class World {
   #run(done: () => boolean): Promise<void> {
     return this.scheduler.run(done, () => {
       if (this.#failure !== undefined) throw this.#failure;
-      this.raftCheck.look();
-      this.#restoration?.raftCheck.look();
+      this.cluster.raftCheck.look();
+      this.#restoration?.cluster.raftCheck.look();
       this.guests?.look();
     });
   }
@@ -261,7 +225,7 @@ export class World {
     this.registrar.start();
     this.saboteur.start();
     this.archivist.start();
-    this.users?.start(this.clients, this.leaseCheck);
+    this.users?.start(this.clients, this.cluster.leaseCheck);
   }
 
   async live(): Promise<void> {
@@ -301,7 +265,7 @@ export class World {
     await this.#settled(
       recovery.leasesEnd(),
       leaseLimitMs,
-      () => `LEASE-5: not ended: ${this.leaseCheck.existing.join(" ")}`,
+      () => `LEASE-5: not ended: ${this.cluster.leaseCheck.existing.join(" ")}`,
     );
     // Until here: a check that was under way when a member was given up raises its alarm once more,
     // and under an alarm no lease ends.
@@ -320,8 +284,8 @@ export class World {
       () => "ARCHIVE-2: a restored cluster does not serve",
     );
     if (this.guests !== undefined) return;
-    checkRefusedWrites(clients.operations, this.safety);
-    const hint = (revision: number) => this.safety.requestAt(revision);
+    checkRefusedWrites(clients.operations, this.cluster.safety);
+    const hint = (revision: number) => this.cluster.safety.requestAt(revision);
     this.verdict = judgeHistory(clients, {
       title: `seed ${this.options.seed}`,
       hint,
@@ -333,7 +297,8 @@ export class World {
 
   /** All but one are gone; the one that is left has what was acknowledged, and keeps it. */
   async #loseMajority(): Promise<void> {
-    const { nodes, scheduler, story, network, safety, raftCheck, options } = this;
+    const { nodes, scheduler, story, options } = this;
+    const { network, safety, raftCheck } = this.cluster;
     const random = this.#random.fork("survivor");
     const forced = (node: Node, isForced: boolean) =>
       configOf(

@@ -3,8 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SOURCE_BUGS } from "../src/planted/catalogue.ts";
 import { editOf } from "../src/planted/source-edit.ts";
-import { runOrExplain } from "../src/raft/run-seed.ts";
-import { searchClusters } from "../src/raft/search.ts";
+import { runOrExplain, searchClusters } from "../src/raft/run-seed.ts";
 
 const SEEDS = 80;
 /** Beside the noted seed; a change of Raft changes what a seed does. */

@@ -1,15 +1,19 @@
 /** Lists of intervals, merged while they are asked: the verdict is the same all the while. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { SeededRandom } from "@quorate/host";
+import { fromLatin1 } from "@quorate/proto";
+import { keyRange } from "@quorate/store";
 import fc from "fast-check";
 import {
   type Interval,
   Intervals,
+  intervalOf,
   MERGE_STEPS,
   MergingIntervals,
   OPEN,
   reaches,
-} from "../src/auth/intervals.ts";
+} from "../src/mvcc/intervals.ts";
 
 const LETTERS = ["a", "b", "c", "d", "e", "f"];
 const key = fc.constantFrom(...LETTERS, ...LETTERS.flatMap((one) => [`${one}\0`, `${one}m`]));
@@ -17,7 +21,6 @@ const interval: fc.Arbitrary<Interval> = fc.record({
   begin: key,
   end: fc.oneof({ weight: 9, arbitrary: key }, { weight: 1, arbitrary: fc.constant(OPEN) }),
 });
-const byBegin = (a: Interval, b: Interval) => (a.begin < b.begin ? -1 : a.begin > b.begin ? 1 : 0);
 
 /** The obvious way: from end to end. */
 function naiveCovers(all: readonly Interval[], { begin, end }: Interval): boolean {
@@ -42,7 +45,7 @@ test("the verdict is that of all intervals at every stage of the merge", () => {
       fc.integer({ min: 1, max: 4 }),
       (lists, questions, steps) => {
         const merging = new MergingIntervals(
-          lists.map((list) => Intervals.of(list.toSorted(byBegin))),
+          lists.map((list) => Intervals.of(list)),
           steps,
         );
         for (const question of questions) {
@@ -94,4 +97,32 @@ test("a question that would take too many looks at the lists ends the merge inst
   assert.ok(merging.covers({ begin: name(0), end: name(20_000) }));
   assert.equal(merging.lists, 1);
   assert.ok(!merging.covers({ begin: name(0), end: OPEN }));
+});
+
+test("intervals overlap what one of them overlaps", () => {
+  const random = new SeededRandom(34n);
+  const letter = () => String.fromCharCode(97 + random.below(12));
+  const range = () => {
+    const [from, to] = [letter(), letter()];
+    if (random.below(4) === 0) return keyRange(fromLatin1(from), fromLatin1(""));
+    if (random.below(8) === 0) return keyRange(fromLatin1(from), fromLatin1("\0"));
+    const ends = from < to ? to : `${from}~`;
+    return keyRange(fromLatin1(from), fromLatin1(ends));
+  };
+  const bounds = (one: ReturnType<typeof range>) =>
+    one.single ? [one.key, `${one.key}\0`] : [one.key, one.to ?? "\xff"];
+  for (let round = 0; round < 2000; round++) {
+    const ranges = Array.from({ length: random.below(6) }, range);
+    const asked = range();
+    const [from, to] = bounds(asked) as [string, string];
+    const expected = ranges.some((one) => {
+      const [begin, end] = bounds(one) as [string, string];
+      return begin < to && from < end;
+    });
+    assert.equal(
+      Intervals.of(ranges.map(intervalOf)).overlaps(intervalOf(asked)),
+      expected,
+      JSON.stringify([ranges, asked]),
+    );
+  }
 });

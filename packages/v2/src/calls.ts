@@ -58,7 +58,7 @@ export interface CallServices {
 /** The services of a member. */
 export function callServices(member: Member, parts: CallParts): CallServices {
   const { clock } = member;
-  const { authority, logins } = member.auth;
+  const { logins } = member.auth;
   const { services, observer, hashKey } = parts;
   const calls = new ServiceCalls(services, { clock, observer });
   const credentials = new Credentials({
@@ -66,7 +66,7 @@ export function callServices(member: Member, parts: CallParts): CallServices {
     calls,
     hashKey,
     logins,
-    isEnforced: () => authority.isEnforced,
+    isEnforced: () => member.store.auth.isEnabled,
   });
   return { calls, credentials };
 }

@@ -9,7 +9,7 @@ import {
   plainError,
 } from "@quorate/host";
 import { Problem } from "@quorate/http-kv";
-import { EtcdError, GrpcCode } from "@quorate/proto";
+import { EtcdError, escapeHtml, GrpcCode } from "@quorate/proto";
 import { StatusError } from "@quorate/rpc";
 import { V2Error } from "./errors.ts";
 import { decodeEscapes } from "./form.ts";
@@ -99,11 +99,10 @@ function earlyResponse(
 function moved(method: string, clean: string, query: string): HttpResponse {
   const location = escapePath(clean) + (query === "" ? "" : `?${query}`);
   const isRead = method === "GET" || method === "HEAD";
-  const html = location.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll('"', "&#34;");
   return {
     status: 301,
     headers: isRead ? { location, "content-type": "text/html; charset=utf-8" } : { location },
-    body: method === "GET" ? `<a href="${html}">Moved Permanently</a>.\n\n` : "",
+    body: method === "GET" ? `<a href="${escapeHtml(location)}">Moved Permanently</a>.\n\n` : "",
   };
 }
 

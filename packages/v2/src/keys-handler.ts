@@ -151,7 +151,7 @@ class Keys {
 
   /** What does not exist is known only to a caller that may read it. */
   async #permitted(caller: HttpCaller, { key, rangeEnd }: Range): Promise<void> {
-    if (!this.#member.auth.authority.isEnforced) return;
+    if (!this.#member.store.auth.isEnabled) return;
     const range = { key: fromLatin1(key), rangeEnd: fromLatin1(rangeEnd) };
     const request = RangeRequest.create({ ...range, limit: 1, keysOnly: true, serializable: true });
     await caller.call(KVService.methods.Range, request);

@@ -28,13 +28,35 @@ import {
 import { defined, raftpb, walpb } from "@quorate/proto";
 import { FrameEncoder } from "./encoder.ts";
 import { WalError } from "./errors.ts";
-import { LogRules, RecordType, type SegmentName, segmentFor, segmentName } from "./format.ts";
+import {
+  LogRules,
+  RecordType,
+  SEGMENT_BYTES,
+  type SegmentName,
+  segmentFor,
+  segmentName,
+} from "./format.ts";
 import { assert } from "./invariants.ts";
 import { isLog, makeLog, type ReadFrom, reopenLog } from "./opening.ts";
-import { segmentBytesOf, type WalOptions } from "./options.ts";
 import { SegmentPipeline } from "./pipeline.ts";
 
-export type { WalOptions } from "./options.ts";
+/** Where the work of a log is counted. */
+export interface WalMeasures {
+  /** The duration of each sync of a segment, in seconds. */
+  readonly syncSeconds: { observe(seconds: number): void };
+  /** The duration of each write; the first records of a new segment are not timed. */
+  readonly writeSeconds: { observe(seconds: number): void };
+  readonly writtenBytes: { value: number };
+}
+
+export interface WalOptions {
+  /** Times writes and syncs. */
+  readonly clock: Clock;
+  /** Size at which a segment is closed, a multiple of 8; 64,000,000 by default. */
+  readonly segmentBytes?: number | undefined;
+  readonly logger?: Logger;
+  readonly measures?: WalMeasures | undefined;
+}
 
 /** The result of `Wal.open`. */
 export interface OpenedWal {
@@ -72,6 +94,17 @@ interface WalParts {
   readonly offset: number;
   readonly crc: number;
   readonly rules: LogRules;
+}
+
+/** The size at which a segment is closed; its range is checked. */
+function segmentBytesOf(options: WalOptions): number {
+  const segmentBytes = options.segmentBytes ?? SEGMENT_BYTES;
+  assert(
+    Number.isSafeInteger(segmentBytes) && segmentBytes > 0 && segmentBytes % 8 === 0,
+    "WAL-4",
+    `a segment of ${segmentBytes} bytes`,
+  );
+  return segmentBytes;
 }
 
 function lockPath(dir: string): string {

@@ -2,9 +2,10 @@
  * `./dev path KIND`: the files and functions that run because of one request, in the order of their
  * first calls (measure.ts). With --write the lists of docs/internals/architecture.md.
  */
+
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { orRefuse, readArguments, refuse } from "../command-line.ts";
+import { orRefuse, readArguments, refuse, switchOption } from "../command-line.ts";
 import { ROOT } from "../commands.ts";
 import { sectionOf, withSection } from "./docs.ts";
 import { KINDS } from "./kinds.ts";
@@ -37,12 +38,8 @@ function print(files: readonly RanFile[]): void {
 const { values, positionals } = readArguments(
   usage,
   {
-    all: { type: "boolean", default: false, describe: "every kind" },
-    write: {
-      type: "boolean",
-      default: false,
-      describe: "writes the lists of docs/internals/architecture.md",
-    },
+    all: switchOption("every kind"),
+    write: switchOption("writes the lists of docs/internals/architecture.md"),
   },
   "KIND",
 );

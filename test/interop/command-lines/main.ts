@@ -2,10 +2,11 @@
  * The command `./dev compare commands`: the same command lines through etcdctl and quoratectl,
  * against etcd and Quorate.
  */
+
 import { spawnSync } from "node:child_process";
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { readArguments } from "../../../scripts/dev/command-line.ts";
+import { readArguments, switchOption, valueOption } from "../../../scripts/dev/command-line.ts";
 import {
   columnsOf,
   describe,
@@ -44,30 +45,15 @@ function releaseOf(etcdctl: string): string {
 
 async function run(): Promise<boolean> {
   const { values } = readArguments(HELP, {
-    only: {
-      type: "string",
-      default: "",
-      requiresArg: true,
-      describe: "only scenarios whose name contains TEXT",
-    },
-    columns: {
-      type: "string",
-      default: "etcd,quoratectl,etcdctl",
-      requiresArg: true,
-      describe:
-        "only these of etcd,quoratectl,etcdctl (without etcd: the stored output of etcd 3.7)",
-    },
-    record: {
-      type: "boolean",
-      default: false,
-      describe: "store etcd's output in etcd-3.7.txt (needs the programs of etcd 3.7)",
-    },
-    write: {
-      type: "boolean",
-      default: false,
-      describe:
-        'write the observed differences to the list; keeps reasons, and adds "?" for new ones',
-    },
+    only: valueOption("only scenarios whose name contains TEXT", ""),
+    columns: valueOption(
+      "only these of etcd,quoratectl,etcdctl (without etcd: the stored output of etcd 3.7)",
+      "etcd,quoratectl,etcdctl",
+    ),
+    record: switchOption("store etcd's output in etcd-3.7.txt (needs the programs of etcd 3.7)"),
+    write: switchOption(
+      'write the observed differences to the list; keeps reasons, and adds "?" for new ones',
+    ),
     verbose: {
       type: "boolean",
       alias: "v",

@@ -2,9 +2,10 @@
  * The command `./dev compare etcd3-faults`: ten faults, met by npm's etcd3 and by its shape over our
  * client, each in a process of its own; a row for each.
  */
+
 import { spawn } from "node:child_process";
 import { text } from "node:stream/consumers";
-import { readArguments } from "../../../scripts/dev/command-line.ts";
+import { readArguments, valueOption } from "../../../scripts/dev/command-line.ts";
 import { FAULTS, type Met, meetFault, type Verdict } from "./faults.ts";
 
 const HELP = `./dev compare etcd3-faults [OPTIONS]
@@ -23,12 +24,7 @@ async function verdictOf(met: Met, index: number): Promise<Verdict> {
 }
 
 const { values } = readArguments(HELP, {
-  only: {
-    type: "string",
-    default: "",
-    requiresArg: true,
-    describe: "faults with this in the name",
-  },
+  only: valueOption("faults with this in the name", ""),
   run: { type: "string", requiresArg: true, hidden: true, describe: "one, in this process" },
 });
 if (values.run !== undefined) {

@@ -2,7 +2,7 @@
  * The command `./dev compare etcd3`: the test suite of npm's etcd3 with that package and with
  * @quorate/client/etcd3, on etcd and on a Quorate member; a row for each test.
  */
-import { readArguments } from "../../../scripts/dev/command-line.ts";
+import { readArguments, valueOption } from "../../../scripts/dev/command-line.ts";
 import { startCluster } from "../../support/cluster.ts";
 import { etcd, etcdNewest, quorate } from "../../support/executables.ts";
 import { REASONS } from "./reasons.ts";
@@ -73,16 +73,8 @@ function printTable(made: readonly Column[]): boolean {
 
 async function run(): Promise<boolean> {
   const { values } = readArguments(HELP, {
-    source: {
-      type: "string",
-      requiresArg: true,
-      describe: "a checkout of microsoft/etcd3, or its git directory (default: cloned)",
-    },
-    modules: {
-      type: "string",
-      requiresArg: true,
-      describe: "a node_modules with the suite's test tools (default: installed)",
-    },
+    source: valueOption("a checkout of microsoft/etcd3, or its git directory (default: cloned)"),
+    modules: valueOption("a node_modules with the suite's test tools (default: installed)"),
     client: {
       type: "string",
       choices: ["npm", "ours"],

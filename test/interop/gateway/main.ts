@@ -1,8 +1,9 @@
 /** The command `./dev compare gateway`: the same requests to the gateways of etcd and Quorate. */
+
 import { spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { readArguments } from "../../../scripts/dev/command-line.ts";
+import { readArguments, switchOption, valueOption } from "../../../scripts/dev/command-line.ts";
 import { findProgram, quorate } from "../../support/executables.ts";
 import { differencesOf, responsesOf, type SeenDifference, startMember } from "./compare.ts";
 import type { GatewayResponse } from "./exchange.ts";
@@ -19,30 +20,11 @@ const MAX_SHOWN_CHARS = 600;
 
 async function run(): Promise<boolean> {
   const { values } = readArguments(HELP, {
-    seed: { type: "string", requiresArg: true, describe: "the first seed (default: random)" },
-    count: {
-      type: "string",
-      default: "1000",
-      requiresArg: true,
-      describe: "random requests of each seed, after those of the script",
-    },
-    rounds: {
-      type: "string",
-      default: "1",
-      requiresArg: true,
-      describe: "seeds, each with new members",
-    },
-    record: {
-      type: "boolean",
-      default: false,
-      describe: "store etcd's responses for the test of the build",
-    },
-    only: {
-      type: "string",
-      default: "",
-      requiresArg: true,
-      describe: "print only differences whose path contains TEXT",
-    },
+    seed: valueOption("the first seed (default: random)"),
+    count: valueOption("random requests of each seed, after those of the script", "1000"),
+    rounds: valueOption("seeds, each with new members", "1"),
+    record: switchOption("store etcd's responses for the test of the build"),
+    only: valueOption("print only differences whose path contains TEXT", ""),
   });
   const path = process.env["ETCD"] ?? findProgram("etcd");
   const version = path && spawnSync(path, ["--version"], { encoding: "utf8" }).stdout;

@@ -5,32 +5,29 @@
  *
  *     ./dev clients storage --packages pkg/storage/etcd3 --run TestWatch
  */
+
 import { spawn } from "node:child_process";
 import { chmodSync, copyFileSync, cpSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { readArguments } from "../../../scripts/dev/command-line.ts";
+import { readArguments, valueOption } from "../../../scripts/dev/command-line.ts";
 
 const LIBRARY = "k8s.io/apiserver";
 const VERSION = "v0.36.3";
 const { values } = readArguments(
   "./dev clients storage [OPTIONS]: Kubernetes' own tests of its storage layer, on members of ours",
   {
-    packages: {
-      type: "string",
-      default: "pkg/storage/etcd3,pkg/storage/cacher,pkg/storage/storagebackend/factory",
-      requiresArg: true,
-      describe: "packages of the library, by commas",
-    },
-    run: { type: "string", default: ".", requiresArg: true, describe: "tests, as go test's -run" },
-    skip: { type: "string", default: "^$", requiresArg: true, describe: "as go test's -skip" },
-    member: {
-      type: "string",
-      default: join(import.meta.dirname, "../../../bin/quorate.js"),
-      requiresArg: true,
-      describe: "the program of the member",
-    },
+    packages: valueOption(
+      "packages of the library, by commas",
+      "pkg/storage/etcd3,pkg/storage/cacher,pkg/storage/storagebackend/factory",
+    ),
+    run: valueOption("tests, as go test's -run", "."),
+    skip: valueOption("as go test's -skip", "^$"),
+    member: valueOption(
+      "the program of the member",
+      join(import.meta.dirname, "../../../bin/quorate.js"),
+    ),
   },
 );
 

@@ -1,5 +1,5 @@
 /** `./dev soak migrate`: a cluster of etcd goes to Quorate and back, under load. */
-import { count, positive, readArguments } from "../../../scripts/dev/command-line.ts";
+import { count, positive, readArguments, valueOption } from "../../../scripts/dev/command-line.ts";
 import { ClientLoad } from "./load.ts";
 import { type MoveOptions, type Release, thereAndBack, timedLines, withMove } from "./move.ts";
 
@@ -12,14 +12,9 @@ const { values } = readArguments(
       default: "3.7",
       describe: "release of etcd",
     },
-    rate: { type: "string", default: "1000", requiresArg: true, describe: "writes a second" },
-    writers: { type: "string", default: "40", requiresArg: true, describe: "writes at a time" },
-    rest: {
-      type: "string",
-      default: "10",
-      requiresArg: true,
-      describe: "seconds before, between and after the two moves",
-    },
+    rate: valueOption("writes a second", "1000"),
+    writers: valueOption("writes at a time", "40"),
+    rest: valueOption("seconds before, between and after the two moves", "10"),
     tls: { type: "boolean", default: true, describe: "mutual TLS" },
     users: { type: "boolean", default: true, describe: "users and passwords" },
   },

@@ -2,8 +2,9 @@
  * The command `./dev compare v2`: a random stream of v2 requests to etcd 3.4 and to Quorate, one
  * member each.
  */
+
 import { SeededRandom } from "@quorate/host";
-import { readArguments } from "../../../scripts/dev/command-line.ts";
+import { readArguments, valueOption } from "../../../scripts/dev/command-line.ts";
 import { startCluster } from "../../support/cluster.ts";
 import { quorate } from "../../support/executables.ts";
 import { freshSeed } from "../../support/fresh-seed.ts";
@@ -19,18 +20,9 @@ ETCD34 selects another executable of etcd.`;
 
 async function run(): Promise<boolean> {
   const { values } = readArguments(HELP, {
-    seed: {
-      type: "string",
-      requiresArg: true,
-      describe: "the seed (default: a fresh one, printed)",
-    },
-    requests: { type: "string", default: "5000", requiresArg: true, describe: "how many requests" },
-    show: {
-      type: "string",
-      default: "10",
-      requiresArg: true,
-      describe: "differences that are printed before the run ends",
-    },
+    seed: valueOption("the seed (default: a fresh one, printed)"),
+    requests: valueOption("how many requests", "5000"),
+    show: valueOption("differences that are printed before the run ends", "10"),
   });
   if (etcd34 === undefined) throw new Error(String(skipWithoutEtcd34));
   const seed = values.seed === undefined ? BigInt(freshSeed()) : BigInt(values.seed);

@@ -1,7 +1,7 @@
 /** `auth can-i`: whether a user may do something, and by which role. */
 
 import type { Command, Invocation } from "@quorate/cli";
-import { badArguments, Exit, ExitCode } from "@quorate/cli";
+import { badArguments, boolFlag, Exit, ExitCode, listFlag } from "@quorate/cli";
 import type { Client } from "@quorate/client";
 import { type ClientKit, withClient } from "../connect/globals.ts";
 import { permissionRange, rangeFlags, rangeText } from "../permissions/range-text.ts";
@@ -122,17 +122,11 @@ exit code is 0 or 1. The permissions of all roles of a user count together. With
 the verdict is the one that holds once it is enabled. With --roles there is no user name: the
 verdict is that of a token which lists these roles (--auth-jwt-roles-claim of the members).`,
   flags: {
-    roles: {
-      kind: "strings",
-      defaultText: "",
-      doc: "the roles that a token lists, in place of a user",
-    },
+    roles: listFlag("the roles that a token lists, in place of a user"),
     ...rangeFlags,
-    "prev-kv": {
-      kind: "bool",
-      defaultText: "false",
-      doc: "for put and delete: return what was there before, which needs READ as well",
-    },
+    "prev-kv": boolFlag(
+      "for put and delete: return what was there before, which needs READ as well",
+    ),
   },
   async run(invocation) {
     const form = invocation.flags.string("write-out");

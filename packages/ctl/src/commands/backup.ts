@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { BackupStatus } from "@quorate/backup/node";
 import type { Command } from "@quorate/cli";
-import { badArguments, Exit, ExitCode } from "@quorate/cli";
+import { badArguments, boolFlag, durationFlag, Exit, ExitCode, textFlag } from "@quorate/cli";
 import { asExit } from "../connect/failed-call.ts";
 import { clientOf } from "../connect/globals.ts";
 import { saveSnapshot } from "../connect/save-snapshot.ts";
@@ -39,42 +39,20 @@ fetch" makes a directory of it again.
 
 ${ABOUT_CREDENTIALS}`,
   flags: {
-    to: { kind: "string", defaultText: "", doc: "directory of the backup" },
-    retain: {
-      kind: "duration",
-      defaultText: "0",
-      doc: "how far back any moment can be rebuilt; older files are removed (0 to keep all)",
-    },
-    interval: {
-      kind: "duration",
-      defaultText: "24h",
-      doc: "interval between base snapshots (0 for only one)",
-    },
-    "hash-interval": {
-      kind: "duration",
-      defaultText: "5m",
-      doc: "interval between recorded hashes, which verify compares",
-    },
-    once: {
-      kind: "bool",
-      defaultText: "false",
-      doc: "end once all changes made so far are recorded",
-    },
-    mirror: {
-      kind: "string",
-      defaultText: "",
-      doc: "object store to copy the directory to, s3://bucket/prefix",
-    },
-    "mirror-interval": {
-      kind: "duration",
-      defaultText: "10s",
-      doc: "interval between copies: what is lost with the directory",
-    },
-    "metrics-file": {
-      kind: "string",
-      defaultText: "",
-      doc: "file to keep metrics in, for node_exporter's textfile collector",
-    },
+    to: textFlag("directory of the backup"),
+    retain: durationFlag(
+      "how far back any moment can be rebuilt; older files are removed (0 to keep all)",
+      "0",
+    ),
+    interval: durationFlag("interval between base snapshots (0 for only one)", "24h"),
+    "hash-interval": durationFlag("interval between recorded hashes, which verify compares", "5m"),
+    once: boolFlag("end once all changes made so far are recorded"),
+    mirror: textFlag("object store to copy the directory to, s3://bucket/prefix"),
+    "mirror-interval": durationFlag(
+      "interval between copies: what is lost with the directory",
+      "10s",
+    ),
+    "metrics-file": textFlag("file to keep metrics in, for node_exporter's textfile collector"),
     ...objectLockFlags,
     ...objectStoreFlags,
   },

@@ -1,30 +1,16 @@
 import type { Command, Flags } from "@quorate/cli";
+import { boolFlag, textFlag } from "@quorate/cli";
 import { loadNames, perfModel, scaleModel } from "../check/models.ts";
 import { asExit } from "../connect/failed-call.ts";
 
 function flagsFor(prefix: string): Flags {
   return {
-    load: {
-      kind: "string",
-      defaultText: "s",
-      doc: "size of the load: s(mall), m(edium), l(arge) or xl (xLarge)",
+    load: textFlag("size of the load: s(mall), m(edium), l(arge) or xl (xLarge)", "s", {
       values: loadNames,
-    },
-    prefix: {
-      kind: "string",
-      defaultText: prefix,
-      doc: "prefix of the keys that are written and deleted again",
-    },
-    "auto-compact": {
-      kind: "bool",
-      defaultText: "false",
-      doc: "compact the history of these keys afterwards",
-    },
-    "auto-defrag": {
-      kind: "bool",
-      defaultText: "false",
-      doc: "defragment the members afterwards",
-    },
+    }),
+    prefix: textFlag("prefix of the keys that are written and deleted again", prefix),
+    "auto-compact": boolFlag("compact the history of these keys afterwards"),
+    "auto-defrag": boolFlag("defragment the members afterwards"),
   };
 }
 

@@ -1,5 +1,5 @@
 import type { Command } from "@quorate/cli";
-import { badArguments, Exit, ExitCode, parseBigInt64, toSafeNumber } from "@quorate/cli";
+import { badArguments, boolFlag, Exit, ExitCode, parseBigInt64, toSafeNumber } from "@quorate/cli";
 import { withClient } from "../connect/globals.ts";
 import { printerOf } from "../printers/choose.ts";
 
@@ -7,11 +7,7 @@ export const compactionCommand: Command = {
   use: "compaction [options] <revision>",
   short: "Compacts the history before a revision",
   flags: {
-    physical: {
-      kind: "bool",
-      defaultText: "false",
-      doc: "wait until the store has removed the old revisions",
-    },
+    physical: boolFlag("wait until the store has removed the old revisions"),
   },
   async run(invocation) {
     const { args, flags, io } = invocation;

@@ -1,13 +1,12 @@
 import type { FlagValues } from "@quorate/cli";
-import { Exit, ExitCode } from "@quorate/cli";
+import { Exit, ExitCode, textFlag } from "@quorate/cli";
 
 /** The flag of commands that one member can serve alone. */
-export const consistencyFlag = {
-  kind: "string",
-  defaultText: "l",
-  doc: "l for linearizable, s for serializable (faster, possibly stale)",
-  values: ["l", "s"],
-} as const;
+export const consistencyFlag = textFlag(
+  "l for linearizable, s for serializable (faster, possibly stale)",
+  "l",
+  { values: ["l", "s"] },
+);
 
 /** Whether --consistency selects a serializable read. Throws Exit for anything but l and s. */
 export function isSerializable(flags: FlagValues): boolean {

@@ -1,5 +1,5 @@
 import type { Command } from "@quorate/cli";
-import { Exit, ExitCode } from "@quorate/cli";
+import { boolFlag, Exit, ExitCode } from "@quorate/cli";
 import { formatDurationNs } from "@quorate/host";
 import { clientOf } from "../connect/globals.ts";
 import { logIn } from "../connect/login.ts";
@@ -13,11 +13,7 @@ export const defragCommand: Command = {
 Members run one after the other and serve requests meanwhile. A large store takes longer than the
 default --command-timeout.`,
   flags: {
-    cluster: {
-      kind: "bool",
-      defaultText: "false",
-      doc: "use the endpoints of all members of the cluster",
-    },
+    cluster: boolFlag("use the endpoints of all members of the cluster"),
   },
   async run(invocation) {
     const { io } = invocation;

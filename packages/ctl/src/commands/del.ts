@@ -1,5 +1,5 @@
 import type { Command, CommandLine, Flags } from "@quorate/cli";
-import { badArguments } from "@quorate/cli";
+import { badArguments, boolFlag } from "@quorate/cli";
 import type { DeleteOptions } from "@quorate/client";
 import { fromUtf8, quoteBytes } from "@quorate/proto";
 import { withClient } from "../connect/globals.ts";
@@ -8,18 +8,10 @@ import { deleteForm } from "../printers/kv-forms.ts";
 import { checkRange } from "./get.ts";
 
 export const delFlags: Flags = {
-  prefix: { kind: "bool", defaultText: "false", doc: "all keys with the key as prefix" },
-  "prev-kv": { kind: "bool", defaultText: "false", doc: "print the deleted records" },
-  "from-key": {
-    kind: "bool",
-    defaultText: "false",
-    doc: "all keys at or after the key, in byte order",
-  },
-  range: {
-    kind: "bool",
-    defaultText: "false",
-    doc: "delete a range of two keys without the pause",
-  },
+  prefix: boolFlag("all keys with the key as prefix"),
+  "prev-kv": boolFlag("print the deleted records"),
+  "from-key": boolFlag("all keys at or after the key, in byte order"),
+  range: boolFlag("delete a range of two keys without the pause"),
 };
 
 /** The pause before a range of keys is deleted, as in etcdctl. */

@@ -1,4 +1,5 @@
 import type { Command } from "@quorate/cli";
+import { durationFlag, intFlag, textFlag } from "@quorate/cli";
 import { memberTimeoutFlag, noColorFlag } from "../observe/flags.ts";
 
 export const doctorCommand: Command = {
@@ -23,31 +24,13 @@ object with "healthy", "members", "findings" ("run" has the commands) and "notes
 majority while this one restarts. The exit code is 0 for yes and 1 for no, which has the reasons. Ask
 it before each member of an upgrade. With -w json the result has "member", "safe" and "reasons".`,
   flags: {
-    "restart-safe": {
-      kind: "string",
-      defaultText: "",
-      doc: "say whether the member of this name or id can be restarted now",
-    },
-    "probe-dir": {
-      kind: "string",
-      defaultText: "",
-      doc: "also measure the disk of this local directory, such as a data directory",
-    },
-    "fsync-limit": {
-      kind: "duration",
-      defaultText: "100ms",
-      doc: "highest accepted 99th percentile of log syncs",
-    },
-    "clock-limit": {
-      kind: "duration",
-      defaultText: "1s",
-      doc: "largest accepted difference between clocks",
-    },
-    "certificate-days": {
-      kind: "int",
-      defaultText: "30",
-      doc: "fewest days that certificates must remain valid",
-    },
+    "restart-safe": textFlag("say whether the member of this name or id can be restarted now"),
+    "probe-dir": textFlag(
+      "also measure the disk of this local directory, such as a data directory",
+    ),
+    "fsync-limit": durationFlag("highest accepted 99th percentile of log syncs", "100ms"),
+    "clock-limit": durationFlag("largest accepted difference between clocks", "1s"),
+    "certificate-days": intFlag("fewest days that certificates must remain valid", "30"),
     ...memberTimeoutFlag("2s"),
     ...noColorFlag,
   },

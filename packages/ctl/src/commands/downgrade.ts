@@ -1,7 +1,7 @@
 import { badArguments, type Command, type Invocation } from "@quorate/cli";
 import { DowngradeResponse } from "@quorate/proto";
 import { printAnswer } from "../connect/one-call.ts";
-import { type Form, headerJson, present } from "../printers/form.ts";
+import { formOf } from "../printers/form.ts";
 
 type Action = "validate" | "enable" | "cancel";
 
@@ -45,10 +45,7 @@ export const downgradeCommand: Command = {
 };
 
 /** @param action what was asked for */
-function downgradeForm(action: string): Form<DowngradeResponse> {
-  return {
+const downgradeForm = (action: string) =>
+  formOf(DowngradeResponse, {
     simple: ({ version }) => `Downgrade ${action} success, cluster version ${version}\n`,
-    json: ({ header, version }) => ({ header: headerJson(header), version: present(version) }),
-    protobuf: (answer) => DowngradeResponse.encode(answer),
-  };
-}
+  });

@@ -1,5 +1,5 @@
 import type { Command, Invocation } from "@quorate/cli";
-import { badArguments, Exit, ExitCode } from "@quorate/cli";
+import { badArguments, boolFlag, Exit, ExitCode } from "@quorate/cli";
 import { KeyValue } from "@quorate/proto";
 import { withClient } from "../connect/globals.ts";
 import { printerOf } from "../printers/choose.ts";
@@ -48,7 +48,7 @@ SIGTERM).
 
 With --listen and no proposal it prints the leader, and again after every change.`,
   flags: {
-    listen: { kind: "bool", shorthand: "l", defaultText: "false", doc: "observe the leader" },
+    listen: boolFlag("observe the leader", "false", { shorthand: "l" }),
   },
   async run(invocation) {
     const { args, flags } = invocation;

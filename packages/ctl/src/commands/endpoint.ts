@@ -1,5 +1,5 @@
 import type { Command, Invocation } from "@quorate/cli";
-import { Exit, ExitCode } from "@quorate/cli";
+import { boolFlag, Exit, ExitCode, intFlag } from "@quorate/cli";
 import { formatDurationNs } from "@quorate/host";
 import { AlarmType, errorNameOf } from "@quorate/proto";
 import { asExit } from "../connect/failed-call.ts";
@@ -131,7 +131,7 @@ const hashCommand: Command = {
   use: "hashkv",
   short: "Prints the hash of each member's history",
   flags: {
-    rev: { kind: "int", defaultText: "0", doc: "newest revision to hash (0 for the latest)" },
+    rev: intFlag("newest revision to hash (0 for the latest)"),
   },
   async run(invocation) {
     const printer = printerOf(invocation);
@@ -148,11 +148,7 @@ export const endpointCommand: Command = {
   use: "endpoint <subcommand>",
   short: "Commands about the members behind endpoints",
   flags: {
-    cluster: {
-      kind: "bool",
-      defaultText: "false",
-      doc: "use the endpoints of all members of the cluster",
-    },
+    cluster: boolFlag("use the endpoints of all members of the cluster"),
   },
   inherits: true,
   commands: [hashCommand, healthCommand, statusCommand],

@@ -1,5 +1,5 @@
 import type { Command, CommandLine, Flags, Invocation } from "@quorate/cli";
-import { badArguments, Exit, ExitCode } from "@quorate/cli";
+import { badArguments, boolFlag, Exit, ExitCode, intFlag, textFlag } from "@quorate/cli";
 import type { Client, GetOptions } from "@quorate/client";
 import { fromUtf8, KeyValue, KVService, quoteBytes, type RangeResponse } from "@quorate/proto";
 import { withClient } from "../connect/globals.ts";
@@ -9,46 +9,24 @@ import { consistencyFlag, isSerializable } from "./consistency.ts";
 
 export const getFlags: Flags = {
   consistency: consistencyFlag,
-  order: {
-    kind: "string",
-    defaultText: "",
-    doc: "sort order: ASCEND or DESCEND",
-    values: ["ASCEND", "DESCEND"],
-  },
-  "sort-by": {
-    kind: "string",
-    defaultText: "",
-    doc: "sort target: CREATE, KEY, MODIFY, VALUE or VERSION",
+  order: textFlag("sort order: ASCEND or DESCEND", "", { values: ["ASCEND", "DESCEND"] }),
+  "sort-by": textFlag("sort target: CREATE, KEY, MODIFY, VALUE or VERSION", "", {
     values: ["CREATE", "KEY", "MODIFY", "VALUE", "VERSION"],
-  },
-  limit: { kind: "int", defaultText: "0", doc: "most keys to return (0 for all)" },
-  prefix: { kind: "bool", defaultText: "false", doc: "all keys with the key as prefix" },
-  "from-key": {
-    kind: "bool",
-    defaultText: "false",
-    doc: "all keys at or after the key, in byte order",
-  },
-  rev: { kind: "int", defaultText: "0", doc: "revision to read at (0 for the latest)" },
-  "keys-only": { kind: "bool", defaultText: "false", doc: "print keys without values" },
-  "count-only": {
-    kind: "bool",
-    defaultText: "false",
-    doc: "print only the number of keys (needs --write-out=fields)",
-  },
-  "print-value-only": {
-    kind: "bool",
-    defaultText: "false",
-    doc: "print values without keys (needs --write-out=simple)",
-  },
-  "min-create-rev": { kind: "int", defaultText: "0", doc: "lowest create revision" },
-  "max-create-rev": { kind: "int", defaultText: "0", doc: "highest create revision" },
-  "min-mod-rev": { kind: "int", defaultText: "0", doc: "lowest mod revision" },
-  "max-mod-rev": { kind: "int", defaultText: "0", doc: "highest mod revision" },
-  stream: {
-    kind: "bool",
-    defaultText: "false",
-    doc: "read the range in parts (RPC RangeStream), without a limit on the response's size",
-  },
+  }),
+  limit: intFlag("most keys to return (0 for all)"),
+  prefix: boolFlag("all keys with the key as prefix"),
+  "from-key": boolFlag("all keys at or after the key, in byte order"),
+  rev: intFlag("revision to read at (0 for the latest)"),
+  "keys-only": boolFlag("print keys without values"),
+  "count-only": boolFlag("print only the number of keys (needs --write-out=fields)"),
+  "print-value-only": boolFlag("print values without keys (needs --write-out=simple)"),
+  "min-create-rev": intFlag("lowest create revision"),
+  "max-create-rev": intFlag("highest create revision"),
+  "min-mod-rev": intFlag("lowest mod revision"),
+  "max-mod-rev": intFlag("highest mod revision"),
+  stream: boolFlag(
+    "read the range in parts (RPC RangeStream), without a limit on the response's size",
+  ),
 };
 
 const orders: Readonly<Record<string, GetOptions["order"]>> = {
@@ -149,12 +127,11 @@ export const getCommand: Command = {
   short: "Gets a key or a range of keys",
   flags: {
     ...getFlags,
-    decode: {
-      kind: "string",
-      defaultText: "",
-      doc: "show values decoded; k8s: objects of Kubernetes, as YAML (needs --write-out=simple)",
-      values: ["k8s"],
-    },
+    decode: textFlag(
+      "show values decoded; k8s: objects of Kubernetes, as YAML (needs --write-out=simple)",
+      "",
+      { values: ["k8s"] },
+    ),
   },
   async run(invocation) {
     const { key, options } = readGet(invocation);

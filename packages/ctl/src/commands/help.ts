@@ -1,4 +1,6 @@
-import { type Command, commandName, Exit, ExitCode, helpText } from "@quorate/cli";
+/** The commands about the program itself: help, the global flags, the version. */
+import { type Command, commandName, Exit, ExitCode, flagLines, helpText } from "@quorate/cli";
+import { apiVersion, programVersion } from "../connect/versions.ts";
 
 export const helpCommand: Command = {
   use: "help [command]",
@@ -23,3 +25,25 @@ export const helpCommand: Command = {
     io.stdout(helpText(program, path));
   },
 };
+
+export const optionsCommand: Command = {
+  use: "options",
+  short: "Lists the global flags",
+  run({ io, program }) {
+    const lines = flagLines(new Map(Object.entries(program.globals)));
+    io.stdout(
+      `The following options can be passed to any command:\n\n${lines.map((line) => `${line}\n`).join("")}`,
+    );
+  },
+};
+
+/** The command that prints the version of a program. */
+export function versionCommand(program: string): Command {
+  return {
+    use: "version",
+    short: `Prints the version of ${program}`,
+    run({ io }) {
+      io.stdout(`${program} version: ${programVersion}\nAPI version: ${apiVersion}\n`);
+    },
+  };
+}

@@ -1,6 +1,7 @@
 import type { Command, Invocation } from "@quorate/cli";
 import {
   badArguments,
+  boolFlag,
   Exit,
   ExitCode,
   parseBigInt64,
@@ -84,7 +85,7 @@ const timeToLiveCommand: Command = {
   use: "timetolive <leaseID> [options]",
   short: "Prints the remaining time of a lease",
   flags: {
-    keys: { kind: "bool", defaultText: "false", doc: "print the attached keys" },
+    keys: boolFlag("print the attached keys"),
   },
   async run(invocation) {
     const id = leaseId(invocation, "lease timetolive command needs lease ID as argument");
@@ -115,7 +116,7 @@ const keepAliveCommand: Command = {
   use: "keep-alive [options] <leaseID>",
   short: "Keeps a lease alive",
   long: "Keeps a lease alive until the program is stopped (Ctrl-C) or the lease ends.",
-  flags: { once: { kind: "bool", defaultText: "false", doc: "renew the lease once and exit" } },
+  flags: { once: boolFlag("renew the lease once and exit") },
   async run(invocation) {
     const { flags, io } = invocation;
     const id = leaseId(invocation, "lease keep-alive command needs lease ID as argument");

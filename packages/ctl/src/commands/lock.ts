@@ -1,5 +1,5 @@
 import type { Command } from "@quorate/cli";
-import { badArguments, Exit, ExitCode, type Io } from "@quorate/cli";
+import { badArguments, Exit, ExitCode, type Io, intFlag } from "@quorate/cli";
 import type { Client, LeaseEnd, Session } from "@quorate/client";
 import { type ClientKit, withClient } from "../connect/globals.ts";
 import { printerOf } from "../printers/choose.ts";
@@ -86,11 +86,7 @@ The program runs with ETCD_LOCK_KEY and ETCD_LOCK_REV in its environment; its ex
 command's. Without a program, the lock's key is printed. If this process dies, the lock is released
 after --ttl.`,
   flags: {
-    ttl: {
-      kind: "int",
-      defaultText: "10",
-      doc: "seconds until the lock is released if this process dies",
-    },
+    ttl: intFlag("seconds until the lock is released if this process dies", "10"),
   },
   async run(invocation) {
     const { args, flags, io } = invocation;

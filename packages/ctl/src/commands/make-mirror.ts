@@ -1,5 +1,5 @@
 import type { Command, Invocation } from "@quorate/cli";
-import { badArguments, untilStopped } from "@quorate/cli";
+import { badArguments, boolFlag, intFlag, textFlag, untilStopped } from "@quorate/cli";
 import { clientOf, destinationAccess, withClient } from "../connect/globals.ts";
 
 /** Interval between reports of the number of mirrored keys. */
@@ -25,45 +25,20 @@ if the source has compacted changes that it still needs. The destination is an e
 cluster; the --dest flags configure the connection. Every 30 seconds it prints the number of keys
 put and deleted there. Keys that only the destination has are not changed.`,
   flags: {
-    prefix: { kind: "string", defaultText: "", doc: "prefix of the keys to mirror" },
-    rev: {
-      kind: "int",
-      defaultText: "0",
-      doc: "follow changes from this revision on, without a first copy (0 to copy first)",
-    },
-    "max-txn-ops": {
-      kind: "int",
-      defaultText: "128",
-      doc: "most operations in one transaction at the destination",
-    },
-    "dest-prefix": {
-      kind: "string",
-      defaultText: "",
-      doc: "prefix at the destination, instead of --prefix",
-    },
-    "no-dest-prefix": {
-      kind: "bool",
-      defaultText: "false",
-      doc: "remove the prefix at the destination",
-    },
-    "dest-cert": { kind: "string", defaultText: "", doc: "client certificate for the destination" },
-    "dest-key": { kind: "string", defaultText: "", doc: "private key of that certificate" },
-    "dest-cacert": {
-      kind: "string",
-      defaultText: "",
-      doc: "CA that verifies the destination's certificates",
-    },
-    "dest-insecure-transport": {
-      kind: "bool",
-      defaultText: "true",
-      doc: "connect to the destination without TLS, unless a certificate or the endpoint's scheme selects it",
-    },
-    "dest-user": {
-      kind: "string",
-      defaultText: "",
-      doc: "user at the destination as name[:password]",
-    },
-    "dest-password": { kind: "string", defaultText: "", doc: "password of that user" },
+    prefix: textFlag("prefix of the keys to mirror"),
+    rev: intFlag("follow changes from this revision on, without a first copy (0 to copy first)"),
+    "max-txn-ops": intFlag("most operations in one transaction at the destination", "128"),
+    "dest-prefix": textFlag("prefix at the destination, instead of --prefix"),
+    "no-dest-prefix": boolFlag("remove the prefix at the destination"),
+    "dest-cert": textFlag("client certificate for the destination"),
+    "dest-key": textFlag("private key of that certificate"),
+    "dest-cacert": textFlag("CA that verifies the destination's certificates"),
+    "dest-insecure-transport": boolFlag(
+      "connect to the destination without TLS, unless a certificate or the endpoint's scheme selects it",
+      "true",
+    ),
+    "dest-user": textFlag("user at the destination as name[:password]"),
+    "dest-password": textFlag("password of that user"),
   },
   async run(invocation) {
     const { args, flags, io } = invocation;

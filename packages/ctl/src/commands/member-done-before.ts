@@ -15,6 +15,7 @@
  */
 
 import type { Io } from "@quorate/cli";
+import { boolFlag } from "@quorate/cli";
 import type { Client } from "@quorate/client";
 import {
   type Member,
@@ -26,11 +27,9 @@ import {
 
 /** The flag of promote and remove. */
 export const idempotentFlag = {
-  idempotent: {
-    kind: "bool",
-    defaultText: "false",
-    doc: "succeed if the change was made before, so that the command can be repeated",
-  },
+  idempotent: boolFlag(
+    "succeed if the change was made before, so that the command can be repeated",
+  ),
 } as const;
 
 /**

@@ -12,7 +12,7 @@
  */
 
 import type { Command, Invocation } from "@quorate/cli";
-import { badArguments } from "@quorate/cli";
+import { badArguments, durationFlag, textFlag } from "@quorate/cli";
 import type { Client } from "@quorate/client";
 import { defined, idToHex, type Member } from "@quorate/proto";
 import { withClient } from "../connect/globals.ts";
@@ -115,16 +115,8 @@ variables to start it with, waits until it has caught up, promotes it, and remov
 
 The command can be interrupted at any point; run again, it continues from the cluster's state.`,
   flags: {
-    name: {
-      kind: "string",
-      defaultText: "",
-      doc: "name of the new member (default the old one's with a suffix)",
-    },
-    "wait-timeout": {
-      kind: "duration",
-      defaultText: "1h",
-      doc: "how long to wait for the new member and for the cluster",
-    },
+    name: textFlag("name of the new member (default the old one's with a suffix)"),
+    "wait-timeout": durationFlag("how long to wait for the new member and for the cluster", "1h"),
   },
   async run(invocation) {
     const { args, flags, io } = invocation;

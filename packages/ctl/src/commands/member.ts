@@ -1,5 +1,5 @@
 import type { Command, Invocation } from "@quorate/cli";
-import { badArguments } from "@quorate/cli";
+import { badArguments, boolFlag, textFlag } from "@quorate/cli";
 import { withClient } from "../connect/globals.ts";
 import { onlyArgument } from "../connect/one-call.ts";
 import { peerUrl } from "../connect/peer-url.ts";
@@ -39,16 +39,8 @@ const addCommand: Command = {
 Repeat the command if its outcome is unknown: if a member has exactly these peer URLs, and the same
 name or none yet, it was added before; it is printed again, with exit code 0.`,
   flags: {
-    "peer-urls": {
-      kind: "string",
-      defaultText: "",
-      doc: "comma-separated peer URLs of the new member",
-    },
-    learner: {
-      kind: "bool",
-      defaultText: "false",
-      doc: "add it as a learner, which does not vote until it is promoted",
-    },
+    "peer-urls": textFlag("comma-separated peer URLs of the new member"),
+    learner: boolFlag("add it as a learner, which does not vote until it is promoted"),
   },
   async run(invocation) {
     const { args, flags, io } = invocation;
@@ -90,11 +82,7 @@ const updateCommand: Command = {
   use: "update <memberID> [options]",
   short: "Replaces the peer URLs of a member",
   flags: {
-    "peer-urls": {
-      kind: "string",
-      defaultText: "",
-      doc: "comma-separated peer URLs of the member",
-    },
+    "peer-urls": textFlag("comma-separated peer URLs of the member"),
   },
   async run(invocation) {
     const id = memberId(invocation);

@@ -2,7 +2,17 @@
  * quoratectl migrate: replaces all members of a running cluster by those of another program, one
  * after the other. Not in etcdctl.
  */
-import { badArguments, type Command, Exit, ExitCode, type Invocation } from "@quorate/cli";
+import {
+  badArguments,
+  boolFlag,
+  type Command,
+  durationFlag,
+  Exit,
+  ExitCode,
+  type Invocation,
+  listFlag,
+  textFlag,
+} from "@quorate/cli";
 import { defined, idToHex, type Member } from "@quorate/proto";
 import { asExit } from "../connect/failed-call.ts";
 import { peerUrl } from "../connect/peer-url.ts";
@@ -202,34 +212,16 @@ have the names in the new members' certificates and the free space examined too.
 --start is a shell command that starts the new member and returns; it finds ETCD_NAME and the other
 variables. Without it, the command prints them and waits. Removed members end by themselves.`,
   flags: {
-    to: { kind: "string", defaultText: "", doc: "program of the new members", values: PROGRAMS },
-    member: {
-      kind: "strings",
-      defaultText: "",
-      doc: "NAME=PEER-URL of each member as it is to be",
-    },
-    "peer-cert-file": {
-      kind: "strings",
-      defaultText: "",
-      doc: "certificate of the new members' peer ports, or one for each --member: its names are checked",
-    },
-    "peer-key-file": {
-      kind: "string",
-      defaultText: "",
-      doc: "its key: the members' lists on their peer ports are compared too",
-    },
-    "data-dir": {
-      kind: "string",
-      defaultText: "",
-      doc: "directory here for a new member's data: its free space is checked",
-    },
-    start: { kind: "string", defaultText: "", doc: "shell command that starts a new member" },
-    "dry-run": { kind: "bool", defaultText: "false", doc: "check, print the plan, change nothing" },
-    "wait-timeout": {
-      kind: "duration",
-      defaultText: "1h",
-      doc: "how long to wait for new members and for the cluster",
-    },
+    to: textFlag("program of the new members", "", { values: PROGRAMS }),
+    member: listFlag("NAME=PEER-URL of each member as it is to be"),
+    "peer-cert-file": listFlag(
+      "certificate of the new members' peer ports, or one for each --member: its names are checked",
+    ),
+    "peer-key-file": textFlag("its key: the members' lists on their peer ports are compared too"),
+    "data-dir": textFlag("directory here for a new member's data: its free space is checked"),
+    start: textFlag("shell command that starts a new member"),
+    "dry-run": boolFlag("check, print the plan, change nothing"),
+    "wait-timeout": durationFlag("how long to wait for new members and for the cluster", "1h"),
   },
   run,
 };

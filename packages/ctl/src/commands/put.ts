@@ -1,15 +1,15 @@
 import type { Command, CommandLine } from "@quorate/cli";
-import { badArguments, type Flags, parseBigInt64, readAll } from "@quorate/cli";
+import { badArguments, boolFlag, type Flags, parseBigInt64, readAll, textFlag } from "@quorate/cli";
 import type { PutOptions } from "@quorate/client";
 import { withClient } from "../connect/globals.ts";
 import { printerOf } from "../printers/choose.ts";
 import { putForm } from "../printers/kv-forms.ts";
 
 export const putFlags: Flags = {
-  lease: { kind: "string", defaultText: "0", doc: "lease to attach the key to, in hexadecimal" },
-  "prev-kv": { kind: "bool", defaultText: "false", doc: "print the previous record" },
-  "ignore-value": { kind: "bool", defaultText: "false", doc: "keep the key's current value" },
-  "ignore-lease": { kind: "bool", defaultText: "false", doc: "keep the key's current lease" },
+  lease: textFlag("lease to attach the key to, in hexadecimal", "0"),
+  "prev-kv": boolFlag("print the previous record"),
+  "ignore-value": boolFlag("keep the key's current value"),
+  "ignore-lease": boolFlag("keep the key's current lease"),
 };
 
 const USAGE = "put command needs 1 argument and input from stdin or 2 arguments";

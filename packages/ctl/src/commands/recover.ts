@@ -3,6 +3,7 @@
  * Not in etcdctl. The operator does the same in Kubernetes (packages/operator, plan-recovery.ts).
  */
 import type { Command } from "@quorate/cli";
+import { boolFlag, listFlag, textFlag } from "@quorate/cli";
 
 export const recoverCommand: Command = {
   use: "recover [--auto] [--data-dir DIR]... [--lost MEMBER]...",
@@ -14,18 +15,12 @@ Give the data directories of all members that are left, stopped, on this machine
 name those whose data are lost. Without --data-dir the members at --endpoints are asked, and nothing
 is changed. What is ambiguous is refused: a member of which nothing is known may have more.`,
   flags: {
-    auto: { kind: "bool", defaultText: "false", doc: "do it; without it nothing is changed" },
-    "data-dir": {
-      kind: "strings",
-      defaultText: "",
-      doc: "data directory of a stopped member that is left; DATA-DIR=WAL-DIR for a log outside of it",
-    },
-    lost: { kind: "strings", defaultText: "", doc: "name or id of a member whose data are lost" },
-    survivor: {
-      kind: "string",
-      defaultText: "",
-      doc: "name or id of the member to go on with, where that is ambiguous",
-    },
+    auto: boolFlag("do it; without it nothing is changed"),
+    "data-dir": listFlag(
+      "data directory of a stopped member that is left; DATA-DIR=WAL-DIR for a log outside of it",
+    ),
+    lost: listFlag("name or id of a member whose data are lost"),
+    survivor: textFlag("name or id of the member to go on with, where that is ambiguous"),
   },
   run: async (invocation) => {
     const { runRecover } = await import("../recover/run.ts");

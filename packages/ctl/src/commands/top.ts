@@ -1,4 +1,5 @@
 import type { Command } from "@quorate/cli";
+import { boolFlag, durationFlag } from "@quorate/cli";
 import { memberTimeoutFlag, noColorFlag } from "../observe/flags.ts";
 
 export const topCommand: Command = {
@@ -16,8 +17,8 @@ loop. Warnings are yellow, problems red.
 Keys: q quits, ? explains keys and columns, 1 to 4 select a table, s and r sort, space refreshes,
 p pauses. In a pipe, or with --once, it prints one plain frame with all tables, over one --interval.`,
   flags: {
-    interval: { kind: "duration", defaultText: "1s", doc: "time between refreshes" },
-    once: { kind: "bool", defaultText: "false", doc: "print one frame and exit" },
+    interval: durationFlag("time between refreshes", "1s"),
+    once: boolFlag("print one frame and exit"),
     ...memberTimeoutFlag("1s"),
     ...noColorFlag,
   },

@@ -6,6 +6,7 @@
 import type { Command } from "@quorate/cli";
 import {
   badArguments,
+  boolFlag,
   Exit,
   ExitCode,
   FlagError,
@@ -167,12 +168,7 @@ version, value and lease, operators =, !=, < and >.
   put key1 "created"
   put key2 "some extra key"`,
   flags: {
-    interactive: {
-      kind: "bool",
-      shorthand: "i",
-      defaultText: "false",
-      doc: "prompt for each block",
-    },
+    interactive: boolFlag("prompt for each block", "false", { shorthand: "i" }),
   },
   async run(invocation) {
     const { args, flags, io } = invocation;

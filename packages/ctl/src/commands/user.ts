@@ -1,5 +1,5 @@
 import type { Command, Invocation } from "@quorate/cli";
-import { badArguments, type Io, readAll } from "@quorate/cli";
+import { badArguments, boolFlag, type Io, readAll, textFlag } from "@quorate/cli";
 import { toUtf8 } from "@quorate/proto";
 import { withClient } from "../connect/globals.ts";
 import { onlyArgument, printAnswer } from "../connect/one-call.ts";
@@ -15,11 +15,10 @@ import {
 } from "../printers/auth-forms.ts";
 import { printerOf } from "../printers/choose.ts";
 
-const interactiveFlag = {
-  kind: "bool",
-  defaultText: "true",
-  doc: "ask for the password on the terminal; false to read it from standard input",
-} as const;
+const interactiveFlag = boolFlag(
+  "ask for the password on the terminal; false to read it from standard input",
+  "true",
+);
 
 /** A new password: asked for twice, or the first word of standard input. Throws Exit. */
 async function newPassword({ flags, io }: Invocation, user: string): Promise<string> {
@@ -66,12 +65,8 @@ const addCommand: Command = {
   short: "Adds a user",
   flags: {
     interactive: interactiveFlag,
-    "new-user-password": { kind: "string", defaultText: "", doc: "the user's password" },
-    "no-password": {
-      kind: "bool",
-      defaultText: "false",
-      doc: "add a user who can only come with a certificate of this name",
-    },
+    "new-user-password": textFlag("the user's password"),
+    "no-password": boolFlag("add a user who can only come with a certificate of this name"),
   },
   async run(invocation) {
     const printer = printerOf(invocation);
@@ -96,7 +91,7 @@ const getCommand: Command = {
   use: "get <user name> [options]",
   short: "Prints the roles of a user",
   flags: {
-    detail: { kind: "bool", defaultText: "false", doc: "print what the roles may read and write" },
+    detail: boolFlag("print what the roles may read and write"),
   },
   async run(invocation) {
     const user = onlyArgument(invocation, "user get command requires user name as its argument");

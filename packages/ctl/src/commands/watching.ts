@@ -15,14 +15,16 @@ import {
 } from "@quorate/cli";
 import type { Client, ClientError, Watch } from "@quorate/client";
 import {
+  concat,
   defined,
   ERRORS,
   Event,
+  Event_EventType,
   errorNameOf,
   fromUtf8,
   KeyValue,
   quoteBytes,
-  type WatchResponse,
+  WatchResponse,
 } from "@quorate/proto";
 import { warnOfFailure } from "../connect/advice.ts";
 import {
@@ -31,8 +33,15 @@ import {
   type WatchVariables,
   watchFlags,
 } from "../connect/watch-plan.ts";
+import {
+  type FieldLine,
+  type Form,
+  headerJson,
+  messageJson,
+  recordFields,
+  recordLines,
+} from "../printers/form.ts";
 import type { Printer } from "../printers/printer.ts";
-import { eventName, watchForm } from "../printers/watch-form.ts";
 
 /** Interval between reports of the same break. */
 const REPEAT_NS = 10_000_000_000n;
@@ -216,3 +225,47 @@ function readLine(
   }
   return { plan: planWatch(args, dash, variables), flags };
 }
+
+/** The name of a kind of event. */
+function eventName(type: number): string {
+  return type === Event_EventType.DELETE ? "DELETE" : "PUT";
+}
+
+function decodeEvent(bytes: Uint8Array) {
+  const { type, kv, prevKv } = Event.decode(bytes);
+  return { type, kv: defined(kv, "the kv of an event"), prevKv };
+}
+
+const watchForm: Form<WatchResponse> = {
+  simple: ({ events }, style) =>
+    concat(
+      events.map((bytes) => {
+        const { type, kv, prevKv } = decodeEvent(bytes);
+        return concat([
+          fromUtf8(`${eventName(type)}\n`),
+          recordLines(prevKv === undefined ? [kv] : [prevKv, kv], style),
+        ]);
+      }),
+    ),
+  fields: ({ events }, style) =>
+    events.flatMap((bytes): FieldLine[] => {
+      const { type, kv, prevKv } = decodeEvent(bytes);
+      return [
+        ["Type", eventName(type)],
+        ...(prevKv === undefined ? [] : recordFields("Prev", prevKv, style)),
+        ...recordFields("", kv, style),
+      ];
+    }),
+  // Go's client has a type of its own for this, whose members have no JSON names and are never left
+  // out.
+  json: ({ header, events, compactRevision, canceled, created, cancelReason }) => ({
+    Header: headerJson(header) ?? null,
+    Events: events.map((bytes) => messageJson(Event.typeName, bytes)),
+    CompactRevision: compactRevision,
+    Canceled: canceled,
+    Created: created,
+    CancelReason: cancelReason,
+  }),
+  protobuf: ({ header, events, compactRevision, canceled, created }) =>
+    WatchResponse.encode({ header, events, compactRevision, canceled, created }),
+};

@@ -2,12 +2,17 @@
 
 import {
   badArguments,
+  boolFlag,
+  durationFlag,
   Exit,
   ExitCode,
   type Flags,
   type FlagValues,
   type Invocation,
   type Io,
+  intFlag,
+  listFlag,
+  textFlag,
 } from "@quorate/cli";
 import type { Client } from "@quorate/client";
 import type { ClientOptions } from "@quorate/client/node";
@@ -16,91 +21,37 @@ import { asExit } from "./failed-call.ts";
 import { logIn } from "./login.ts";
 
 export const globalFlags: Flags = {
-  endpoints: { kind: "strings", defaultText: "127.0.0.1:2379", doc: "endpoints of the members" },
-  debug: { kind: "bool", defaultText: "false", doc: "print the flags as variables" },
-  "write-out": {
-    kind: "string",
+  endpoints: listFlag("endpoints of the members", "127.0.0.1:2379"),
+  debug: boolFlag("print the flags as variables"),
+  "write-out": textFlag("output format: fields, json, protobuf, simple, table", "simple", {
     shorthand: "w",
-    defaultText: "simple",
-    doc: "output format: fields, json, protobuf, simple, table",
     values: ["fields", "json", "protobuf", "simple", "table"],
-  },
-  hex: { kind: "bool", defaultText: "false", doc: "print keys, values and ids in hexadecimal" },
-  "dial-timeout": {
-    kind: "duration",
-    defaultText: "2s",
-    doc: "timeout of connecting to a member",
-  },
-  "command-timeout": {
-    kind: "duration",
-    defaultText: "5s",
-    doc: "timeout of a short command",
-  },
-  "keepalive-time": {
-    kind: "duration",
-    defaultText: "2s",
-    doc: "silence after which a connection is pinged (less than 10s counts as 10s, as in etcdctl)",
-  },
-  "keepalive-timeout": {
-    kind: "duration",
-    defaultText: "6s",
-    doc: "timeout of a ping",
-  },
-  "max-request-bytes": {
-    kind: "int",
-    defaultText: "0",
-    doc: "largest request in bytes (0 for 2 MiB)",
-  },
-  "max-recv-bytes": {
-    kind: "int",
-    defaultText: "0",
-    doc: "largest response in bytes (0 for no limit)",
-  },
-  "insecure-transport": {
-    kind: "bool",
-    defaultText: "true",
-    doc: "connect without TLS, unless an endpoint's scheme or a certificate selects it",
-  },
-  "insecure-discovery": {
-    kind: "bool",
-    defaultText: "true",
-    doc: "accept SRV records of endpoints without TLS",
-  },
-  "insecure-skip-tls-verify": {
-    kind: "bool",
-    defaultText: "false",
-    doc: "accept any server certificate (tests only)",
-  },
-  cert: { kind: "string", defaultText: "", doc: "client certificate" },
-  key: { kind: "string", defaultText: "", doc: "private key of the client certificate" },
-  cacert: {
-    kind: "string",
-    defaultText: "",
-    doc: "CA that verifies the members' certificates",
-  },
-  "auth-jwt-token": {
-    kind: "string",
-    defaultText: "",
-    doc: "authentication token, instead of a user and password",
-  },
-  user: {
-    kind: "string",
-    defaultText: "",
-    doc: "user as name[:password]; prompts for a missing password",
-  },
-  password: { kind: "string", defaultText: "", doc: "password of the user" },
-  "password-file": {
-    kind: "string",
-    defaultText: "",
-    doc: "file with the password of the user, read at each login",
-  },
-  "discovery-srv": {
-    kind: "string",
-    shorthand: "d",
-    defaultText: "",
-    doc: "domain whose SRV records list the endpoints",
-  },
-  "discovery-srv-name": { kind: "string", defaultText: "", doc: "suffix of the SRV service name" },
+  }),
+  hex: boolFlag("print keys, values and ids in hexadecimal"),
+  "dial-timeout": durationFlag("timeout of connecting to a member", "2s"),
+  "command-timeout": durationFlag("timeout of a short command", "5s"),
+  "keepalive-time": durationFlag(
+    "silence after which a connection is pinged (less than 10s counts as 10s, as in etcdctl)",
+    "2s",
+  ),
+  "keepalive-timeout": durationFlag("timeout of a ping", "6s"),
+  "max-request-bytes": intFlag("largest request in bytes (0 for 2 MiB)"),
+  "max-recv-bytes": intFlag("largest response in bytes (0 for no limit)"),
+  "insecure-transport": boolFlag(
+    "connect without TLS, unless an endpoint's scheme or a certificate selects it",
+    "true",
+  ),
+  "insecure-discovery": boolFlag("accept SRV records of endpoints without TLS", "true"),
+  "insecure-skip-tls-verify": boolFlag("accept any server certificate (tests only)"),
+  cert: textFlag("client certificate"),
+  key: textFlag("private key of the client certificate"),
+  cacert: textFlag("CA that verifies the members' certificates"),
+  "auth-jwt-token": textFlag("authentication token, instead of a user and password"),
+  user: textFlag("user as name[:password]; prompts for a missing password"),
+  password: textFlag("password of the user"),
+  "password-file": textFlag("file with the password of the user, read at each login"),
+  "discovery-srv": textFlag("domain whose SRV records list the endpoints", "", { shorthand: "d" }),
+  "discovery-srv-name": textFlag("suffix of the SRV service name"),
 };
 
 /** Servers close connections that ping more often. */

@@ -3,27 +3,16 @@
  * to run.
  */
 import type { Flags } from "@quorate/cli";
-import { badArguments, type Io } from "@quorate/cli";
+import { badArguments, boolFlag, type Io, intFlag } from "@quorate/cli";
 
 export const watchFlags: Flags = {
-  interactive: {
-    kind: "bool",
+  interactive: boolFlag("read watches from standard input, one per line", "false", {
     shorthand: "i",
-    defaultText: "false",
-    doc: "read watches from standard input, one per line",
-  },
-  prefix: { kind: "bool", defaultText: "false", doc: "all keys with the key as prefix" },
-  rev: {
-    kind: "int",
-    defaultText: "0",
-    doc: "first revision to print (0 for changes from now on)",
-  },
-  "prev-kv": { kind: "bool", defaultText: "false", doc: "print the previous record too" },
-  "progress-notify": {
-    kind: "bool",
-    defaultText: "false",
-    doc: "print the store's revision at intervals while nothing changes",
-  },
+  }),
+  prefix: boolFlag("all keys with the key as prefix"),
+  rev: intFlag("first revision to print (0 for changes from now on)"),
+  "prev-kv": boolFlag("print the previous record too"),
+  "progress-notify": boolFlag("print the store's revision at intervals while nothing changes"),
 };
 
 /** The variables for the key and the range end. */

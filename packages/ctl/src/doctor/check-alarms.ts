@@ -1,6 +1,6 @@
 /** Raised alarms, and how to clear them. */
 import { defined, idToHex } from "@quorate/proto";
-import type { Finding } from "./finding.ts";
+import { type Finding, problem } from "./finding.ts";
 import { type ClusterView, ctl, isOurs, labelOf, type MemberView, quotaUse } from "./view.ts";
 
 /**
@@ -57,25 +57,19 @@ function noSpace(view: ClusterView, id: bigint): Finding {
       : "disarm the alarm",
   ];
   const run = isFullOfLiveData ? [] : [...compaction, ...defrag, ...disarm];
-  return {
-    severity: "error",
-    check: "alarm",
-    member: labelOf(view, id),
+  return problem("alarm", labelOf(view, id), {
     seen: "the alarm NOSPACE: its store is full, and the cluster refuses puts",
     right: "a store with free space",
     next: `${steps.join("; ")}${run.length > 0 ? ":" : ""}`,
     run,
-  };
+  });
 }
 
 function different(view: ClusterView, id: bigint, kind: string): Finding {
   const heals = memberOf(view, id)?.metrics?.value("quorate_server_self_heal") === 1;
   const label = labelOf(view, id);
   const isCorrupt = kind === "CORRUPT";
-  return {
-    severity: "error",
-    check: "alarm",
-    member: id === 0n ? "cluster" : label,
+  return problem("alarm", id === 0n ? "cluster" : label, {
     seen: `the alarm ${isCorrupt ? "CORRUPT: its data differs from that of the others, and the cluster refuses changes" : kind}`,
     right: "all members have the same data",
     next: heals
@@ -86,7 +80,7 @@ function different(view: ClusterView, id: bigint, kind: string): Finding {
         : `compare; then replace it (member replace ${idToHex(id)} NEW-PEER-URL, see docs/operate/operations.md), and disarm the alarm ` +
           "(alarm disarm); the hashes of all:",
     run: [ctl(view, "endpoint hashkv --cluster -w table")],
-  };
+  });
 }
 
 function memberOf(view: ClusterView, id: bigint): MemberView | undefined {

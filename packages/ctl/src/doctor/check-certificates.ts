@@ -1,7 +1,7 @@
 /** Checks certificates: of the members' client and peer ports, and in the client's own files. */
 import type { ShownCertificate } from "../observe/http.ts";
 import { shellWord } from "../observe/text.ts";
-import type { Finding, Severity } from "./finding.ts";
+import { type Finding, finding, type Severity } from "./finding.ts";
 import type { ClusterView, MemberView } from "./view.ts";
 
 const DAY_MS = 86_400_000;
@@ -21,65 +21,37 @@ export function checkCertificates(view: ClusterView): Finding[] {
   for (const { flag, path, subject, validFromMs, validToMs } of view.files) {
     const found = dates(view, validFromMs, validToMs);
     if (found === undefined) continue;
-    findings.push({
-      severity: found.severity,
-      check: "certificate",
-      member: "client",
-      seen: `${flag} ${path} (${subject}) ${found.text}`,
-      right: datesRight(view),
-      next: "issue a new one; the present one:",
-      run: [`openssl x509 -noout -dates -subject -in ${shellWord(path)}`],
-    });
+    findings.push(
+      finding(found.severity, "certificate", "client", {
+        seen: `${flag} ${path} (${subject}) ${found.text}`,
+        right: datesRight(view),
+        next: "issue a new one; the present one:",
+        run: [`openssl x509 -noout -dates -subject -in ${shellWord(path)}`],
+      }),
+    );
   }
   return findings;
 }
+
+const CERTIFICATE = "quorate_tls_certificate_not_after_seconds";
+const LIST = "quorate_tls_crl_next_update_seconds";
 
 /**
  * Files that no handshake on the ports shows: a member's CAs, its client certificates, revocation
  * lists.
  */
 const HELD: readonly (readonly [metric: string, role: string, what: string, flag: string])[] = [
-  [
-    "quorate_tls_certificate_not_after_seconds",
-    "client_ca",
-    "a CA that it trusts for clients",
-    "--trusted-ca-file",
-  ],
-  [
-    "quorate_tls_certificate_not_after_seconds",
-    "peer_ca",
-    "a CA that it trusts for members",
-    "--peer-trusted-ca-file",
-  ],
-  [
-    "quorate_tls_certificate_not_after_seconds",
-    "peer_dialling",
-    "its certificate for members",
-    "--peer-client-cert-file",
-  ],
-  [
-    "quorate_tls_certificate_not_after_seconds",
-    "client_dialling",
-    "its client certificate",
-    "--client-cert-file",
-  ],
-  [
-    "quorate_tls_crl_next_update_seconds",
-    "client",
-    "the revocation list for clients",
-    "--client-crl-file",
-  ],
-  [
-    "quorate_tls_crl_next_update_seconds",
-    "peer",
-    "the revocation list for members",
-    "--peer-crl-file",
-  ],
+  [CERTIFICATE, "client_ca", "a CA that it trusts for clients", "--trusted-ca-file"],
+  [CERTIFICATE, "peer_ca", "a CA that it trusts for members", "--peer-trusted-ca-file"],
+  [CERTIFICATE, "peer_dialling", "its certificate for members", "--peer-client-cert-file"],
+  [CERTIFICATE, "client_dialling", "its client certificate", "--client-cert-file"],
+  [LIST, "client", "the revocation list for clients", "--client-crl-file"],
+  [LIST, "peer", "the revocation list for members", "--peer-crl-file"],
 ];
 
 function heldByMember(view: ClusterView, { label, metrics }: MemberView): Finding[] {
   return HELD.flatMap(([metric, role, what, flag]): Finding[] => {
-    const isList = metric.includes("_crl_");
+    const isList = metric === LIST;
     const end = metrics?.value(metric, `role="${role}"`);
     if (end === undefined) return [];
     // Lists are usually renewed every few days: only an overdue one is a problem.
@@ -89,10 +61,7 @@ function heldByMember(view: ClusterView, { label, metrics }: MemberView): Findin
         : dates(view, Number.NEGATIVE_INFINITY, end * 1000);
     if (found === undefined) return [];
     return [
-      {
-        severity: isList ? "warning" : found.severity,
-        check: "certificate",
-        member: label,
+      finding(isList ? "warning" : found.severity, "certificate", label, {
         seen: isList
           ? `${what} was to be renewed at ${new Date(end * 1000).toISOString().replace(/\.\d+Z$/, "Z")}`
           : `${what} ${found.text}`,
@@ -100,8 +69,7 @@ function heldByMember(view: ClusterView, { label, metrics }: MemberView): Findin
           ? "a list that is not overdue: certificates revoked since are still accepted"
           : datesRight(view),
         next: `write a new one to the file of ${flag}: the member reloads it automatically`,
-        run: [],
-      },
+      }),
     ];
   });
 }
@@ -116,21 +84,19 @@ function memberCertificate(
   const what = `the certificate of its ${port} port (${shown.subject}, issued by ${shown.issuer})`;
   const address = url.replace(/^\w+:\/\//, "").replace(/\/$/, "");
   const look = `openssl s_client -connect ${shellWord(address)} </dev/null | openssl x509 -noout -text`;
-  const finding = (severity: Severity, problem: string, right: string, next: string): Finding => ({
-    severity,
-    check: "certificate",
-    member: label,
-    seen: `${what} ${problem}`,
-    right,
-    next,
-    run: [look],
-  });
+  const ofPort = (severity: Severity, problem: string, right: string, next: string): Finding =>
+    finding(severity, "certificate", label, {
+      seen: `${what} ${problem}`,
+      right,
+      next,
+      run: [look],
+    });
   const findings: Finding[] = [];
   const found = dates(view, shown.validFromMs, shown.validToMs);
   if (found !== undefined) {
     const flags = port === "client" ? "--cert-file" : "--peer-cert-file";
     findings.push(
-      finding(
+      ofPort(
         found.severity,
         found.text,
         datesRight(view),
@@ -145,7 +111,7 @@ function memberCertificate(
     !ABOUT_DATES.has(shown.chainProblem)
   ) {
     findings.push(
-      finding(
+      ofPort(
         "error",
         `does not verify with the CA in --cacert (${shown.chainProblem})`,
         "all members' certificates come from the CA that clients trust",
@@ -155,7 +121,7 @@ function memberCertificate(
   }
   if (shown.nameProblem !== undefined) {
     findings.push(
-      finding(
+      ofPort(
         "error",
         `is not valid for the name in ${url}: ${shown.nameProblem}`,
         "it contains every host name and address of the URL",

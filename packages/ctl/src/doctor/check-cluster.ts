@@ -4,7 +4,7 @@ import { defined, idToHex } from "@quorate/proto";
 import { loginStep, refusedLogin } from "../observe/login.ts";
 import { hasResponded } from "../observe/responded.ts";
 import { printable, shellWord } from "../observe/text.ts";
-import type { Finding } from "./finding.ts";
+import { type Finding, finding, problem, warning } from "./finding.ts";
 import { type ClusterView, ctl, membersOf } from "./view.ts";
 
 /** Largest accepted lag in entries; etcd's limit too. */
@@ -54,15 +54,11 @@ export function checkLogin({ members }: ClusterView): Finding[] {
   const [first] = refusing;
   if (first === undefined) return [];
   return [
-    {
-      severity: "error",
-      check: "login",
-      member: "client",
+    problem("login", "client", {
       seen: `${refusing.map(({ label }) => label).join(", ")} responded and refused the request: ${first.failure}`,
       right: "a user of the cluster asks; root may see everything",
       next: loginStep(defined(first.failure, "the failure")),
-      run: [],
-    },
+    }),
   ];
 }
 
@@ -73,16 +69,13 @@ export function checkReachable(view: ClusterView): Finding[] {
     if (refusedLogin(one) !== undefined) return [];
     if (member !== undefined && member.name === "") {
       return [
-        {
-          severity: member.isLearner ? "warning" : "error",
-          check: "started",
-          member: label,
+        finding(member.isLearner ? "warning" : "error", "started", label, {
           seen: `added as a ${member.isLearner ? "learner" : "voter"}, and never started`,
           right:
             "every member runs: a voter that does not run counts for the quorum without contributing to it",
           next: `start it with the peer URL ${printable(member.peerURLs.join(","))}; or, if it is not needed, remove it:`,
           run: [ctl(view, `member remove ${idToHex(member.ID)}`)],
-        },
+        }),
       ];
     }
     // A problem with the certificate is reported by another check.
@@ -98,10 +91,7 @@ export function checkReachable(view: ClusterView): Finding[] {
       const refused =
         own === undefined ? "clients without a certificate" : `the certificate in ${own.path}`;
       return [
-        {
-          severity: "error",
-          check: "certificate",
-          member: "client",
+        problem("certificate", "client", {
           seen: `${label} presents its certificate at ${endpoint} and then closes the connection: it refuses ${refused}`,
           right: "a certificate from the CA that members trust for clients (--trusted-ca-file)",
           next:
@@ -112,19 +102,16 @@ export function checkReachable(view: ClusterView): Finding[] {
             own === undefined
               ? []
               : [`openssl x509 -noout -issuer -subject -dates -in ${shellWord(own.path)}`],
-        },
+        }),
       ];
     }
     return [
-      {
-        severity: "error",
-        check: "reachable",
-        member: label,
+      problem("reachable", label, {
         seen: `does not respond at ${endpoint === "" ? "any client URL" : endpoint}: ${failure}`,
         right: "every member responds",
         next: "on its machine: systemctl status quorate; journalctl -u quorate -n 50; when it is back:",
         run: [ctl(view, "endpoint health", endpoint)],
-      },
+      }),
     ];
   });
 }
@@ -139,15 +126,12 @@ export function checkOneCluster(view: ClusterView): Finding[] {
   if (new Set(ids.values()).size <= 1) return [];
   const seen = [...ids].map(([label, id]) => `${label} ${idToHex(id)}`).join(", ");
   return [
-    {
-      severity: "error",
-      check: "cluster",
-      member: "cluster",
+    problem("cluster", "cluster", {
       seen: `the endpoints belong to different clusters: ${seen}`,
       right: "all endpoints are members of one cluster",
       next: "pass the endpoints of one cluster in --endpoints; the members that one of them knows:",
       run: [ctl(view, "member list -w table")],
-    },
+    }),
   ];
 }
 
@@ -159,10 +143,7 @@ export function checkLeader(view: ClusterView): Finding[] {
   if (without.length === 0) return [];
   const isAll = without.length === answering.length;
   return [
-    {
-      severity: "error",
-      check: "leader",
-      member: isAll ? "cluster" : without.map(({ label }) => label).join(", "),
+    problem("leader", isAll ? "cluster" : without.map(({ label }) => label).join(", "), {
       seen: isAll
         ? "no member has a leader: writes are impossible"
         : "has no leader, although others have one",
@@ -171,7 +152,7 @@ export function checkLeader(view: ClusterView): Finding[] {
         ? "start members until a majority of the voters runs; if that is impossible: --force-new-cluster, docs/operate/operations.md"
         : "check that it reaches the others at their peer URLs:",
       run: isAll ? [] : [ctl(view, "member list -w table")],
-    },
+    }),
   ];
 }
 
@@ -181,15 +162,14 @@ export function checkMembership(view: ClusterView): Finding[] {
   const voters = members.filter((member) => !member.isLearner);
   const findings: Finding[] = [];
   if (voters.length > 0 && voters.length % 2 === 0) {
-    findings.push({
-      severity: "warning",
-      check: "voters",
-      member: "cluster",
-      seen: `${voters.length} voters: they tolerate no more failures than ${voters.length - 1}`,
-      right: "an odd number of voters, 3 or 5",
-      next: "add one (member add NAME --learner --peer-urls=URL), or remove one (member remove ID); the members:",
-      run: [ctl(view, "member list -w table")],
-    });
+    findings.push(
+      warning("voters", "cluster", {
+        seen: `${voters.length} voters: they tolerate no more failures than ${voters.length - 1}`,
+        right: "an odd number of voters, 3 or 5",
+        next: "add one (member add NAME --learner --peer-urls=URL), or remove one (member remove ID); the members:",
+        run: [ctl(view, "member list -w table")],
+      }),
+    );
   }
   const leader = view.members.find(
     ({ status }) => status !== undefined && status.leader === status.header?.memberId,
@@ -200,19 +180,18 @@ export function checkMembership(view: ClusterView): Finding[] {
       leader?.status !== undefined && status !== undefined
         ? leader.status.raftIndex - status.raftAppliedIndex
         : undefined;
-    findings.push({
-      severity: "warning",
-      check: "learner",
-      member: label,
-      seen: `is a learner${behind === undefined ? "" : behind <= MAX_LAG_ENTRIES ? " that has caught up" : `, ${behind} entries behind`}`,
-      right:
-        "a learner is promoted once it has caught up, or removed: it does not count for the quorum",
-      next:
-        behind !== undefined && behind > MAX_LAG_ENTRIES
-          ? "wait until it has caught up, then:"
-          : "promote it:",
-      run: [ctl(view, `member promote ${idToHex(member.ID)}`)],
-    });
+    findings.push(
+      warning("learner", label, {
+        seen: `is a learner${behind === undefined ? "" : behind <= MAX_LAG_ENTRIES ? " that has caught up" : `, ${behind} entries behind`}`,
+        right:
+          "a learner is promoted once it has caught up, or removed: it does not count for the quorum",
+        next:
+          behind !== undefined && behind > MAX_LAG_ENTRIES
+            ? "wait until it has caught up, then:"
+            : "promote it:",
+        run: [ctl(view, `member promote ${idToHex(member.ID)}`)],
+      }),
+    );
   }
   return findings;
 }
@@ -225,15 +204,12 @@ export function checkLag(view: ClusterView): Finding[] {
     const lag = newest - status.raftAppliedIndex;
     if (lag <= MAX_LAG_ENTRIES) return [];
     return [
-      {
-        severity: "warning",
-        check: "lag",
-        member: label,
+      warning("lag", label, {
         seen: `${lag} entries behind (it has applied ${status.raftAppliedIndex} of ${newest})`,
         right: `at most ${MAX_LAG_ENTRIES} entries behind`,
         next: "check whether it catches up; if not, check its disk and network:",
         run: [ctl(view, "top --once", endpoint)],
-      },
+      }),
     ];
   });
 }
@@ -249,15 +225,14 @@ export function checkVersions(view: ClusterView): Finding[] {
   const [usual] = [...byVersion].sort(([, a], [, b]) => b.length - a.length).map(([one]) => one);
   return [...byVersion]
     .filter(([version]) => version !== usual)
-    .map(([version, labels]) => ({
-      severity: "warning",
-      check: "version",
-      member: labels.join(", "),
-      seen: `version ${version}; others have ${usual}`,
-      right: "all members have the same version, except during an upgrade",
-      next: "complete the upgrade, one member at a time; the versions:",
-      run: [ctl(view, "endpoint status --cluster -w table")],
-    }));
+    .map(([version, labels]) =>
+      warning("version", labels.join(", "), {
+        seen: `version ${version}; others have ${usual}`,
+        right: "all members have the same version, except during an upgrade",
+        next: "complete the upgrade, one member at a time; the versions:",
+        run: [ctl(view, "endpoint status --cluster -w table")],
+      }),
+    );
 }
 
 /** Frequent leader changes. */
@@ -274,16 +249,13 @@ export function checkElections(view: ClusterView): Finding[] {
   if (worst === undefined) return [];
   const time = worst.hours === 1 ? "an hour or less" : `${worst.hours.toFixed(0)} hours`;
   return [
-    {
-      severity: "warning",
-      check: "elections",
-      member: "cluster",
+    warning("elections", "cluster", {
       seen: `${worst.changes} leader changes in ${time}, counted by ${worst.label}`,
       right:
         "a leader stays for days; slow disks, busy processors and lossy networks cause elections",
       next: "check the disks and delays of all members:",
       run: [ctl(view, "top --once")],
-    },
+    }),
   ];
 }
 
@@ -296,15 +268,12 @@ export function checkPeers(view: ClusterView): Finding[] {
     const active = metrics?.value("etcd_network_active_peers");
     if (active === undefined || active >= running.length - 1) return [];
     return [
-      {
-        severity: "error",
-        check: "peers",
-        member: label,
+      problem("peers", label, {
         seen: `has connections to ${active} of the ${running.length - 1} other members that run`,
         right: "every member is connected to every other",
         next: "check that it reaches their peer URLs and that their certificates are valid; its log has the reasons:",
         run: [ctl(view, "member list -w table")],
-      },
+      }),
     ];
   });
 }

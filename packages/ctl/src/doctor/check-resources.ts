@@ -2,7 +2,7 @@
 import { humanBytes } from "@quorate/cli";
 import { countAbove, countOf, quantile } from "../observe/metrics-text.ts";
 import { compactionOf } from "./check-alarms.ts";
-import type { Finding } from "./finding.ts";
+import { type Finding, finding, warning } from "./finding.ts";
 import { type ClusterView, ctl, quotaUse } from "./view.ts";
 
 /**
@@ -33,26 +33,21 @@ export function checkClocks(view: ClusterView): Finding[] {
   if (known.length > 1 && off.length === known.length && signs.size === 1) {
     const leastMs = Math.min(...off.map(({ clock }) => distance(clock)));
     return [
-      {
-        severity: "warning",
-        check: "clock",
-        member: "client",
+      warning("clock", "client", {
         seen: `this machine's clock is ${shownMs(leastMs)} or more ${signs.has(1) ? "behind" : "ahead of"} those of all members`,
         right,
         next: "check the time synchronisation of this machine (chronyc tracking has details with chrony):",
         run: ["timedatectl status"],
-      },
+      }),
     ];
   }
-  return off.map(({ label, clock }) => ({
-    severity: "warning",
-    check: "clock",
-    member: label,
-    seen: `its clock is at least ${shownMs(distance(clock))} ${clock.lowMs > 0 ? "ahead of" : "behind"} this machine's`,
-    right,
-    next: "on its machine: timedatectl status; chronyc tracking",
-    run: [],
-  }));
+  return off.map(({ label, clock }) =>
+    warning("clock", label, {
+      seen: `its clock is at least ${shownMs(distance(clock))} ${clock.lowMs > 0 ? "ahead of" : "behind"} this machine's`,
+      right,
+      next: "on its machine: timedatectl status; chronyc tracking",
+    }),
+  );
 }
 
 /** The smallest possible distance of the offset from zero. */
@@ -70,10 +65,7 @@ export function checkDisks(view: ClusterView): Finding[] {
     const p99Ms = (quantile(histogram, 0.99) ?? 0) * 1000;
     if (p99Ms <= fsyncMs || countAbove(histogram, fsyncMs / 1000) < MIN_SLOW_SYNCS) return [];
     return [
-      {
-        severity: p99Ms > 5 * fsyncMs ? "error" : "warning",
-        check: "disk",
-        member: label,
+      finding(p99Ms > 5 * fsyncMs ? "error" : "warning", "disk", label, {
         seen: `1% of its log's syncs took longer than ${shownMs(p99Ms)} since it started (of ${countOf(histogram)})`,
         right,
         next:
@@ -81,20 +73,18 @@ export function checkDisks(view: ClusterView): Finding[] {
           "move the log to a disk of its own " +
           "(--wal-dir); the present state:",
         run: [ctl(view, "top --once", endpoint)],
-      },
+      }),
     ];
   });
   const { disk } = view;
   if (disk !== undefined && disk.p99Ms > fsyncMs) {
-    findings.push({
-      severity: "warning",
-      check: "disk",
-      member: "client",
-      seen: `${disk.path}: half of ${disk.syncs} synced writes took ${shownMs(disk.p50Ms)}, 1% longer than ${shownMs(disk.p99Ms)}`,
-      right,
-      next: `find what else uses it (iostat -x 1), or use another disk than that of ${disk.path}`,
-      run: [],
-    });
+    findings.push(
+      warning("disk", "client", {
+        seen: `${disk.path}: half of ${disk.syncs} synced writes took ${shownMs(disk.p50Ms)}, 1% longer than ${shownMs(disk.p99Ms)}`,
+        right,
+        next: `find what else uses it (iostat -x 1), or use another disk than that of ${disk.path}`,
+      }),
+    );
   }
   return findings;
 }
@@ -108,10 +98,7 @@ export function checkQuota(view: ClusterView): Finding[] {
     const percent = Math.floor(use.share * 100);
     const compaction = compactionOf(view);
     return [
-      {
-        severity: percent >= 90 ? "error" : "warning",
-        check: "quota",
-        member: label,
+      finding(percent >= 90 ? "error" : "warning", "quota", label, {
         seen: `${percent}% of the quota is used: ${humanBytes(use.usedBytes)} of ${humanBytes(use.quotaBytes)}`,
         right: "below 80%: at 100% the cluster refuses puts",
         next:
@@ -119,7 +106,7 @@ export function checkQuota(view: ClusterView): Finding[] {
             ? "raise --quota-backend-bytes on all members; or compact, and automate that with --auto-compaction-retention:"
             : "there is no history to compact: delete keys, or raise --quota-backend-bytes on all members",
         run: compaction,
-      },
+      }),
     ];
   });
 }
@@ -131,15 +118,12 @@ export function checkSpace(view: ClusterView): Finding[] {
     const freeBytes = status.dbSize - status.dbSizeInUse;
     if (freeBytes < FREE_SLACK_BYTES || freeBytes < status.dbSize / 2) return [];
     return [
-      {
-        severity: "warning",
-        check: "space",
-        member: label,
+      warning("space", label, {
         seen: `its store takes ${humanBytes(status.dbSize)} on the disk, for ${humanBytes(status.dbSizeInUse)} in use`,
         right: "less than half of it unused",
         next: "defragment it; it serves meanwhile:",
         run: [ctl(view, "defrag --command-timeout=10m", endpoint)],
-      },
+      }),
     ];
   });
 }
@@ -152,15 +136,11 @@ export function checkFiles(view: ClusterView): Finding[] {
     if (open === undefined || limit === undefined || limit <= 0 || open / limit < MAX_FILES_SHARE)
       return [];
     return [
-      {
-        severity: "warning",
-        check: "files",
-        member: label,
+      warning("files", label, {
         seen: `${open} of ${limit} open files`,
         right: "less than 80% of the limit: each client and each file of the store needs one",
         next: "raise LimitNOFILE in its systemd unit (systemctl edit quorate) and restart it",
-        run: [],
-      },
+      }),
     ];
   });
 }

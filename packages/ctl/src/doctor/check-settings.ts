@@ -1,7 +1,7 @@
 /** Checks that settings and features agree on all members. */
 import { humanBytes } from "@quorate/cli";
 import type { MetricsText } from "../observe/metrics-text.ts";
-import type { Finding } from "./finding.ts";
+import { type Finding, warning } from "./finding.ts";
 import type { ClusterView, MemberView } from "./view.ts";
 
 interface Setting {
@@ -112,17 +112,41 @@ function compare({ members }: ClusterView, setting: Setting): Finding[] {
   return texts.map((text) => {
     const labels = odd.filter((other) => other.text === text).map(({ one }) => one.label);
     const others = isEven ? "others have other values" : `most have ${usual[0]}`;
-    return {
-      severity: "warning",
-      check: setting.check,
-      member: labels.join(", "),
+    return warning(setting.check, labels.join(", "), {
       seen: `${setting.name}: ${text}, ${others}`,
       right: `the same on all members: ${setting.why}`,
       next:
         labels.length === 1
           ? `change ${setting.how} on its machine, and restart it`
           : `change ${setting.how} on their machines, and restart them, one at a time`,
-      run: [],
-    };
+    });
   });
+}
+
+/** By the label of the metric: the files, and the options that name them. */
+const SOURCES: readonly (readonly [source: string, files: string, flags: string])[] = [
+  ["client_tls", "the TLS files of its client port", "--cert-file, --trusted-ca-file and others"],
+  [
+    "peer_tls",
+    "the TLS files of its peer port",
+    "--peer-cert-file, --peer-trusted-ca-file and others",
+  ],
+  ["tokens", "the keys of tokens", "--auth-token"],
+];
+
+/** A restart would fail on files that a running member gets by without. */
+export function checkReloads(view: ClusterView): Finding[] {
+  return view.members.flatMap(({ label, metrics }) =>
+    SOURCES.flatMap(([source, files, flags]): Finding[] => {
+      const isStale = metrics?.value("quorate_security_reload_stale", `source="${source}"`) === 1;
+      if (!isStale) return [];
+      return [
+        warning("security files", label, {
+          seen: `${files} cannot be used as they are now; those from before are in force`,
+          right: "files that the member can read: with these it would not start again",
+          next: `its log says which file is wrong and why; put it right where ${flags} points: the member reads it by itself`,
+        }),
+      ];
+    }),
+  );
 }

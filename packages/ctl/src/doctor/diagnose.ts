@@ -13,9 +13,8 @@ import {
   checkReachable,
   checkVersions,
 } from "./check-cluster.ts";
-import { checkReloads } from "./check-reloads.ts";
 import { checkClocks, checkDisks, checkFiles, checkQuota, checkSpace } from "./check-resources.ts";
-import { checkSettings } from "./check-settings.ts";
+import { checkReloads, checkSettings } from "./check-settings.ts";
 import type { Finding } from "./finding.ts";
 import type { ClusterView } from "./view.ts";
 

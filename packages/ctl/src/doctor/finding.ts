@@ -18,6 +18,22 @@ export interface Finding {
   readonly run: readonly string[];
 }
 
+type Facts = Pick<Finding, "seen" | "right" | "next"> & Partial<Pick<Finding, "run">>;
+
+/** A finding; `run` is empty where there is nothing to run. */
+export const finding = (
+  severity: Severity,
+  check: string,
+  member: string,
+  { seen, right, next, run = [] }: Facts,
+): Finding => ({ severity, check, member, seen, right, next, run });
+
+export const problem = (check: string, member: string, facts: Facts): Finding =>
+  finding("error", check, member, facts);
+
+export const warning = (check: string, member: string, facts: Facts): Finding =>
+  finding("warning", check, member, facts);
+
 export function hasErrors(findings: readonly Finding[]): boolean {
   return findings.some(({ severity }) => severity === "error");
 }

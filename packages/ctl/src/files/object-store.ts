@@ -1,7 +1,17 @@
 /** Object stores on the command line: where a mirror of a backup is, and who may write it. */
 import type { ObjectStore } from "@quorate/backup";
 import type { S3Credentials } from "@quorate/backup/node";
-import { badArguments, Exit, ExitCode, type Flags, type Invocation, type Io } from "@quorate/cli";
+import {
+  badArguments,
+  boolFlag,
+  durationFlag,
+  Exit,
+  ExitCode,
+  type Flags,
+  type Invocation,
+  type Io,
+  textFlag,
+} from "@quorate/cli";
 
 const SCHEME = "s3://";
 
@@ -10,46 +20,32 @@ export const ABOUT_CREDENTIALS = `The credentials are AWS_ACCESS_KEY_ID, AWS_SEC
 AWS_PROFILE in ~/.aws/credentials (AWS_SHARED_CREDENTIALS_FILE).`;
 
 export const objectStoreFlags: Flags = {
-  "s3-endpoint": {
-    kind: "string",
-    defaultText: "",
-    doc: "URL of the object store (default AWS_ENDPOINT_URL, else Amazon's of the region)",
-  },
-  "s3-region": {
-    kind: "string",
-    defaultText: "",
-    doc: "its region (default AWS_REGION, else us-east-1)",
-  },
-  "s3-virtual-host": {
-    kind: "bool",
-    defaultText: "false",
-    doc: "with an endpoint: the bucket stands in the name of the host, not in the path",
-  },
-  "s3-cacert": {
-    kind: "string",
-    defaultText: "",
-    doc: "file of the authorities that the object store's certificate is checked with",
-  },
-  "encryption-key": {
-    kind: "string",
-    defaultText: "",
-    doc: "file of a key, 64 hexadecimal digits, that objects are encrypted with before they leave",
-  },
+  "s3-endpoint": textFlag(
+    "URL of the object store (default AWS_ENDPOINT_URL, else Amazon's of the region)",
+  ),
+  "s3-region": textFlag("its region (default AWS_REGION, else us-east-1)"),
+  "s3-virtual-host": boolFlag(
+    "with an endpoint: the bucket stands in the name of the host, not in the path",
+  ),
+  "s3-cacert": textFlag(
+    "file of the authorities that the object store's certificate is checked with",
+  ),
+  "encryption-key": textFlag(
+    "file of a key, 64 hexadecimal digits, that objects are encrypted with before they leave",
+  ),
 };
 
 /** Of commands that write: how long objects are locked. */
 export const objectLockFlags: Flags = {
-  "object-lock": {
-    kind: "duration",
-    defaultText: "0",
-    doc: "for how long nobody can remove an object (0 for no lock; the bucket needs object lock)",
-  },
-  "object-lock-mode": {
-    kind: "string",
-    defaultText: "GOVERNANCE",
-    values: ["GOVERNANCE", "COMPLIANCE"],
-    doc: "who can end a lock: GOVERNANCE a special permission, COMPLIANCE nobody",
-  },
+  "object-lock": durationFlag(
+    "for how long nobody can remove an object (0 for no lock; the bucket needs object lock)",
+    "0",
+  ),
+  "object-lock-mode": textFlag(
+    "who can end a lock: GOVERNANCE a special permission, COMPLIANCE nobody",
+    "GOVERNANCE",
+    { values: ["GOVERNANCE", "COMPLIANCE"] },
+  ),
 };
 
 /**

@@ -19,7 +19,7 @@ import {
   checkReachable,
 } from "../doctor/check-cluster.ts";
 import { checkClocks } from "../doctor/check-resources.ts";
-import type { Finding } from "../doctor/finding.ts";
+import { type Finding, problem, warning } from "../doctor/finding.ts";
 import { type ClusterView, ctl, isOurs, type MemberView, membersOf } from "../doctor/view.ts";
 import { targetOf } from "../observe/listed-member.ts";
 
@@ -93,31 +93,29 @@ export function diagnoseStored(
   label: string,
   stored: readonly Member[],
 ): Finding[] {
-  return differing(view, stored).map((text) => ({
-    severity: "error",
-    check: "members",
-    member: label,
-    seen: `its database and its list of members differ: ${text}`,
-    right: "the members in the database (v3store) are those of the cluster (v2store in etcd 3.5)",
-    next:
-      `upgrade all members to etcd ${REPAIRED} or later of 3.5, which copies the list into the database at its ` +
-      `start; with etcd 3.6 or later remove those that are not there ("member remove ID"). The list:`,
-    run: [ctl(view, "member list -w table")],
-  }));
+  return differing(view, stored).map((text) =>
+    problem("members", label, {
+      seen: `its database and its list of members differ: ${text}`,
+      right: "the members in the database (v3store) are those of the cluster (v2store in etcd 3.5)",
+      next:
+        `upgrade all members to etcd ${REPAIRED} or later of 3.5, which copies the list into the database at its ` +
+        `start; with etcd 3.6 or later remove those that are not there ("member remove ID"). The list:`,
+      run: [ctl(view, "member list -w table")],
+    }),
+  );
 }
 
 function differences(view: ClusterView, { label, members }: PeerList): Finding[] {
-  return differing(view, members).map((text) => ({
-    severity: "error",
-    check: "members",
-    member: label,
-    seen: `its peer port and the client ports list other members: ${text}`,
-    right: "all members have one list",
-    next:
-      "wait until changes of the members are applied everywhere; if it stays, remove those that are not there " +
-      '("member remove ID") or restart this member. The list:',
-    run: [ctl(view, "member list -w table")],
-  }));
+  return differing(view, members).map((text) =>
+    problem("members", label, {
+      seen: `its peer port and the client ports list other members: ${text}`,
+      right: "all members have one list",
+      next:
+        "wait until changes of the members are applied everywhere; if it stays, remove those that are not there " +
+        '("member remove ID") or restart this member. The list:',
+      run: [ctl(view, "member list -w table")],
+    }),
+  );
 }
 
 /** How other members differ from those that the cluster lists; nothing where they do not. */
@@ -163,17 +161,14 @@ function checkLearners(view: ClusterView): Finding[] {
   return view.members.flatMap(({ label, member }): Finding[] => {
     if (member?.isLearner !== true) return [];
     return [
-      {
-        severity: "error",
-        check: "learner",
-        member: label,
+      problem("learner", label, {
         seen: `is a learner (${member.peerURLs.join(",")}), and etcd takes one at a time`,
         right: "no learner while another member joins",
         next:
           `promote it if it is to stay ("member promote ${idToHex(member.ID)}"); if nobody needs it, ` +
           'or it is a shadow whose host died ("quorate shadow --leave" there does the same), remove it:',
         run: [ctl(view, `member remove ${idToHex(member.ID)}`)],
-      },
+      }),
     ];
   });
 }
@@ -201,15 +196,11 @@ function checkFeatures(view: ClusterView): Finding[] {
         ? `the feature ${name} is on, and changes what the log holds`
         : `the feature ${name} is on here and off on ${off.map(({ label }) => label).join(", ")}`;
     return [
-      {
-        severity: "warning",
-        check: "features",
-        member: where,
+      warning("features", where, {
         seen,
         right: "one setting on all members, of the new program too",
         next: `start new voters with --feature-gates=${name}=true, or turn it off everywhere first; a learner needs neither`,
-        run: [],
-      },
+      }),
     ];
   });
 }
@@ -220,15 +211,12 @@ function checkSpaceFor(view: ClusterView, { space }: Joiner): Finding[] {
   const needed = COPIES * largest + BESIDE_BYTES;
   if (space.freeBytes >= needed) return [];
   return [
-    {
-      severity: "error",
-      check: "space",
-      member: "client",
+    problem("space", "client", {
       seen: `${humanBytes(space.freeBytes)} are free in ${space.path}; the database has ${humanBytes(largest)}`,
       right: `${humanBytes(needed)}: the received database, its copy and the log stand there for a time`,
       next: "free space or choose another --data-dir; defragmenting the members makes their databases smaller:",
       run: [ctl(view, "defrag --cluster --command-timeout=10m")],
-    },
+    }),
   ];
 }
 
@@ -240,18 +228,14 @@ function checkUrls(view: ClusterView, { peerUrls }: Joiner): Finding[] {
   const other = peerUrls.find((url) => theirs.size === 1 && !url.startsWith(`${scheme}:`));
   if (other === undefined) return [];
   return [
-    {
-      severity: "error",
-      check: "peer-urls",
-      member: "client",
+    problem("peer-urls", "client", {
       seen: `the new member advertises ${other}, and the peer URLs of all others are ${scheme}`,
       right: `peer URLs of the scheme ${scheme}`,
       next:
         scheme === "https"
           ? "advertise an https URL, with --peer-cert-file, --peer-key-file and --peer-trusted-ca-file"
           : "advertise an http URL, as the others do",
-      run: [],
-    },
+    }),
   ];
 }
 
@@ -259,15 +243,12 @@ function checkUrls(view: ClusterView, { peerUrls }: Joiner): Finding[] {
 function checkNames(view: ClusterView, { peerUrls, certificate }: Joiner): Finding[] {
   if (certificate === undefined) return [];
   const { path, pem } = certificate;
-  const finding = (seen: string, right: string): Finding => ({
-    severity: "error",
-    check: "certificate",
-    member: "client",
-    seen: `${path} ${seen}`,
-    right,
-    next: "issue one with every host and address of --initial-advertise-peer-urls, from the CA of the peers",
-    run: [],
-  });
+  const finding = (seen: string, right: string): Finding =>
+    problem("certificate", "client", {
+      seen: `${path} ${seen}`,
+      right,
+      next: "issue one with every host and address of --initial-advertise-peer-urls, from the CA of the peers",
+    });
   const [block] = pemBlocks(pem, "CERTIFICATE");
   if (block === undefined)
     return [finding("has no certificate in PEM", "a certificate for the peer port")];

@@ -1,24 +1,19 @@
 /** Flags of the commands that examine every member. */
 import type { Flags, FlagValues } from "@quorate/cli";
-import { badArguments } from "@quorate/cli";
+import { badArguments, boolFlag, durationFlag } from "@quorate/cli";
 
 /** @param defaultText default timeout per member */
 export function memberTimeoutFlag(defaultText: string): Flags {
   return {
-    "member-timeout": {
-      kind: "duration",
+    "member-timeout": durationFlag(
+      "timeout of each request to a member (--command-timeout if only that is set)",
       defaultText,
-      doc: "timeout of each request to a member (--command-timeout if only that is set)",
-    },
+    ),
   };
 }
 
 export const noColorFlag: Flags = {
-  "no-color": {
-    kind: "bool",
-    defaultText: "false",
-    doc: "no colours (like the variable NO_COLOR)",
-  },
+  "no-color": boolFlag("no colours (like the variable NO_COLOR)"),
 };
 
 /** The timeout of a request to a member, in milliseconds. Throws Exit if it is not above 0. */

@@ -19,6 +19,7 @@ import {
   goJson,
   humanBytes,
   Progress,
+  textFlag,
 } from "@quorate/cli";
 import { escapeControls } from "@quorate/host";
 import { levelKeyspaces, nodeDisk } from "@quorate/host/node";
@@ -180,11 +181,7 @@ verify and restore work on it, and "backup run" goes on with it.
 
 ${ABOUT_CREDENTIALS}`,
   flags: {
-    at: {
-      kind: "string",
-      defaultText: "",
-      doc: "fetch only the base snapshot that this revision or time needs (default all)",
-    },
+    at: textFlag("fetch only the base snapshot that this revision or time needs (default all)"),
     ...objectStoreFlags,
   },
   run: (invocation) => {
@@ -267,11 +264,7 @@ Run it once for each member of the new cluster, with the same --at, --initial-cl
 received: a time between two runs (--once) is refused, because it cannot be told what was made before
 it. --bump-revision with --mark-compacted makes watching clients notice that history went back.`,
   flags: {
-    at: {
-      kind: "string",
-      defaultText: "",
-      doc: "a revision, or a time such as 2026-01-31T12:00:00Z (default the newest)",
-    },
+    at: textFlag("a revision, or a time such as 2026-01-31T12:00:00Z (default the newest)"),
     ...newMemberFlags,
     ...restoreFlags,
   },

@@ -4,7 +4,7 @@
  */
 
 import type { Command } from "@quorate/cli";
-import { Exit, ExitCode, humanBytes, Progress } from "@quorate/cli";
+import { Exit, ExitCode, humanBytes, Progress, textFlag } from "@quorate/cli";
 import type { Keyspace } from "@quorate/host";
 import { levelKeyspaces } from "@quorate/host/node";
 import { logInfo } from "../connect/log.ts";
@@ -55,12 +55,7 @@ and its checksum verified.
 
 The member must be stopped; "quoratectl defrag" does the same on a running member.`,
   flags: {
-    "data-dir": {
-      kind: "string",
-      defaultText: "",
-      required: true,
-      doc: "the member's data directory",
-    },
+    "data-dir": textFlag("the member's data directory", "", { required: true }),
   },
   async run({ flags, io }) {
     const dataDir = plainPath(flags.string("data-dir"));

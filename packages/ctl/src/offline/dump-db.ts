@@ -1,17 +1,16 @@
 import type { Command, Flag } from "@quorate/cli";
+import { durationFlag, intFlag, textFlag } from "@quorate/cli";
 
 const load = () => import("../dump/db.ts");
 
 const what = `The path is a data directory of Quorate or etcd, the directory of a store, or a database or snapshot file
 of etcd. The member must be stopped.`;
 
-const decodeFlag: Flag = {
-  kind: "string",
-  defaultText: "false",
-  bareText: "true",
-  doc: "decode the records of known buckets; k8s: also the values of Kubernetes, as YAML",
-  values: ["k8s"],
-};
+const decodeFlag: Flag = textFlag(
+  "decode the records of known buckets; k8s: also the values of Kubernetes, as YAML",
+  "false",
+  { bareText: "true", values: ["k8s"] },
+);
 
 const listCommand: Command = {
   use: "list-bucket <path>",
@@ -25,7 +24,7 @@ const iterateCommand: Command = {
   short: "Prints the records of a bucket, the last first",
   long: `Prints the records of a bucket, the last first.\n\n${what}`,
   flags: {
-    limit: { kind: "int", defaultText: "0", doc: "most records to print (0 for all)" },
+    limit: intFlag("most records to print (0 for all)"),
     decode: decodeFlag,
   },
   run: async (invocation) => (await load()).iterateBucket(invocation),
@@ -58,11 +57,7 @@ export const dumpDbCommand: Command = {
   short: "Prints the contents of a store or a snapshot file",
   long: "Prints the contents of a store or a snapshot file, as etcd-dump-db does. It changes nothing.",
   flags: {
-    timeout: {
-      kind: "duration",
-      defaultText: "10s",
-      doc: "how long to wait for a store that a running member has locked",
-    },
+    timeout: durationFlag("how long to wait for a store that a running member has locked", "10s"),
   },
   inherits: true,
   commands: [hashCommand, iterateCommand, listCommand, scanCommand],

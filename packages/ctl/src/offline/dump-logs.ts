@@ -1,4 +1,5 @@
 import type { Command } from "@quorate/cli";
+import { boolFlag, intFlag, textFlag } from "@quorate/cli";
 
 export const dumpLogsCommand: Command = {
   use: "dump-logs [options] <data directory>",
@@ -11,44 +12,21 @@ A decoder (--stream-decoder) reads each entry as a line in hexadecimal and print
 "status|decoded data". In a damaged log the entries before the damage are printed, then the file, the
 offset and the command to run next.`,
   flags: {
-    "wal-dir": {
-      kind: "string",
-      defaultText: "",
-      doc: "directory of the log, if it is not member/wal in the data directory",
-    },
-    "start-index": {
-      kind: "int",
-      defaultText: "0",
-      doc: "first index to print (default the one after the last snapshot)",
-    },
-    "end-index": { kind: "int", defaultText: "0", doc: "index to stop before (0 for none)" },
-    "start-snap": {
-      kind: "string",
-      defaultText: "",
-      doc: "base name of the snapshot file to start after",
-    },
-    "entry-type": {
-      kind: "string",
-      defaultText: "Normal,ConfigChange",
-      doc:
-        "comma-separated types to print: ConfigChange, Normal, Request, InternalRaftRequest, IRRRange, IRRPut, IRRDeleteRange, IRRTxn, " +
+    "wal-dir": textFlag("directory of the log, if it is not member/wal in the data directory"),
+    "start-index": intFlag("first index to print (default the one after the last snapshot)"),
+    "end-index": intFlag("index to stop before (0 for none)"),
+    "start-snap": textFlag("base name of the snapshot file to start after"),
+    "entry-type": textFlag(
+      "comma-separated types to print: ConfigChange, Normal, Request, InternalRaftRequest, IRRRange, IRRPut, IRRDeleteRange, IRRTxn, " +
         "IRRCompaction, IRRLeaseGrant, IRRLeaseRevoke, IRRLeaseCheckpoint",
-    },
-    "stream-decoder": {
-      kind: "string",
-      defaultText: "",
-      doc: "program, with its arguments, that decodes entries line by line",
-    },
-    "max-value-bytes": {
-      kind: "int",
-      defaultText: "1024",
-      doc: "show this much of a longer key or value, and its size (0 shows all, as etcd-dump-logs does)",
-    },
-    raw: {
-      kind: "bool",
-      defaultText: "false",
-      doc: "print every record of the log in its order",
-    },
+      "Normal,ConfigChange",
+    ),
+    "stream-decoder": textFlag("program, with its arguments, that decodes entries line by line"),
+    "max-value-bytes": intFlag(
+      "show this much of a longer key or value, and its size (0 shows all, as etcd-dump-logs does)",
+      "1024",
+    ),
+    raw: boolFlag("print every record of the log in its order"),
   },
   async run(invocation) {
     const { runDumpLogs } = await import("../dump/logs.ts");

@@ -15,7 +15,7 @@ import {
 } from "@quorate/backup";
 import { BoltDamageError } from "@quorate/bolt";
 import type { Command, Flags, Invocation } from "@quorate/cli";
-import { badArguments, Exit, ExitCode, Progress } from "@quorate/cli";
+import { badArguments, boolFlag, Exit, ExitCode, Progress, textFlag } from "@quorate/cli";
 import { parentOf } from "@quorate/host";
 import { isLocked, levelKeyspaces, nodeClock, nodeDisk } from "@quorate/host/node";
 import { idToHex } from "@quorate/proto";
@@ -33,26 +33,12 @@ interface Way {
 }
 
 const flagsOf = (from: string, to: string): Flags => ({
-  "data-dir": {
-    kind: "string",
-    defaultText: "",
-    doc: `data directory to make (default that of ${from} with the ending .${to})`,
-  },
-  "wal-dir": {
-    kind: "string",
-    defaultText: "",
-    doc: "where the log is, if it is outside of the data directory",
-  },
-  "new-wal-dir": {
-    kind: "string",
-    defaultText: "",
-    doc: "directory of the log to make (default inside the data directory)",
-  },
-  "in-place": {
-    kind: "bool",
-    defaultText: "false",
-    doc: `put the new files in the place of the old ones, which stay beside them with the ending .${from}`,
-  },
+  "data-dir": textFlag(`data directory to make (default that of ${from} with the ending .${to})`),
+  "wal-dir": textFlag("where the log is, if it is outside of the data directory"),
+  "new-wal-dir": textFlag("directory of the log to make (default inside the data directory)"),
+  "in-place": boolFlag(
+    `put the new files in the place of the old ones, which stay beside them with the ending .${from}`,
+  ),
 });
 
 /** What is read, what is made, and what is renamed when it is complete. */

@@ -1,5 +1,5 @@
 import type { Command } from "@quorate/cli";
-import { Exit, ExitCode } from "@quorate/cli";
+import { Exit, ExitCode, intFlag } from "@quorate/cli";
 import { nodeDisk } from "@quorate/host/node";
 import { directoryArgument, reportingErrors, withStore } from "../files/data-dir.ts";
 import { checkForm, printReport } from "./report.ts";
@@ -13,7 +13,7 @@ a running member.
 The store may be a little behind the log, which the member replays when it starts; compare at a --rev
 that both have. In the simple format the line has hash, hash revision and compact revision.`,
   flags: {
-    rev: { kind: "int", defaultText: "0", doc: "newest revision to hash (0 for the latest)" },
+    rev: intFlag("newest revision to hash (0 for the latest)"),
   },
   run: (invocation) =>
     reportingErrors(async () => {

@@ -5,7 +5,7 @@
  */
 
 import type { Command } from "@quorate/cli";
-import { badArguments, Exit, ExitCode } from "@quorate/cli";
+import { badArguments, boolFlag, Exit, ExitCode, textFlag } from "@quorate/cli";
 import { apiVersion } from "../connect/versions.ts";
 import { plainPath, reportingErrors, storeDirectory } from "../files/data-dir.ts";
 
@@ -35,23 +35,9 @@ A store of Quorate has one layout, that of release ${apiVersion}. To move the da
 later, save a snapshot with "quoratectl snapshot save" and restore it with that release's etcdutl or
 etcdctl.`,
   flags: {
-    "data-dir": {
-      kind: "string",
-      defaultText: "",
-      required: true,
-      doc: "the member's data directory",
-    },
-    "target-version": {
-      kind: "string",
-      defaultText: "",
-      required: true,
-      doc: "release as X.Y, 3.5 or later",
-    },
-    force: {
-      kind: "bool",
-      defaultText: "false",
-      doc: "accepted for compatibility with etcdutl; without effect",
-    },
+    "data-dir": textFlag("the member's data directory", "", { required: true }),
+    "target-version": textFlag("release as X.Y, 3.5 or later", "", { required: true }),
+    force: boolFlag("accepted for compatibility with etcdutl; without effect"),
   },
   async run({ flags, io }) {
     const target = releaseOf(flags.string("target-version"));

@@ -2,37 +2,20 @@
 import { existsSync, readdirSync } from "node:fs";
 import { type NewMember, newMember } from "@quorate/backup";
 import type { Flags, Invocation } from "@quorate/cli";
-import { Exit, ExitCode } from "@quorate/cli";
+import { Exit, ExitCode, textFlag } from "@quorate/cli";
 import { plainPath } from "../files/data-dir.ts";
 import { checkLocalMember, parseInitialCluster } from "./initial-cluster.ts";
 
 export const newMemberFlags: Flags = {
-  "data-dir": {
-    kind: "string",
-    defaultText: "",
-    doc: "data directory to make (default NAME.quorate)",
-  },
-  "wal-dir": {
-    kind: "string",
-    defaultText: "",
-    doc: "directory of the log to make (default inside the data directory)",
-  },
-  "initial-cluster": {
-    kind: "string",
-    defaultText: "default=http://localhost:2380",
-    doc: "names and peer URLs of all members of the restored cluster",
-  },
-  "initial-cluster-token": {
-    kind: "string",
-    defaultText: "etcd-cluster",
-    doc: "token of the restored cluster",
-  },
-  "initial-advertise-peer-urls": {
-    kind: "string",
-    defaultText: "http://localhost:2380",
-    doc: "this member's peer URLs",
-  },
-  name: { kind: "string", defaultText: "default", doc: "this member's name" },
+  "data-dir": textFlag("data directory to make (default NAME.quorate)"),
+  "wal-dir": textFlag("directory of the log to make (default inside the data directory)"),
+  "initial-cluster": textFlag(
+    "names and peer URLs of all members of the restored cluster",
+    "default=http://localhost:2380",
+  ),
+  "initial-cluster-token": textFlag("token of the restored cluster", "etcd-cluster"),
+  "initial-advertise-peer-urls": textFlag("this member's peer URLs", "http://localhost:2380"),
+  name: textFlag("this member's name", "default"),
 };
 
 /**

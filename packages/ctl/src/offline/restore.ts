@@ -3,7 +3,7 @@
  */
 import { makeMember, type NewMember } from "@quorate/backup";
 import type { Flags, FlagValues } from "@quorate/cli";
-import { badArguments, type Io, Progress } from "@quorate/cli";
+import { badArguments, boolFlag, type Io, intFlag, Progress } from "@quorate/cli";
 import { levelKeyspaces, nodeClock, nodeDisk } from "@quorate/host/node";
 import { idToHex } from "@quorate/proto";
 import { clusterId, Store } from "@quorate/store";
@@ -11,17 +11,11 @@ import { logInfo } from "../connect/log.ts";
 
 /** The flags of what is different from the source. */
 export const restoreFlags: Flags = {
-  "bump-revision": { kind: "int", defaultText: "0", doc: "how much to add to the latest revision" },
-  "mark-compacted": {
-    kind: "bool",
-    defaultText: "false",
-    doc: "declare all history up to the latest revision compacted (needed with --bump-revision, and only then)",
-  },
-  "disable-auth": {
-    kind: "bool",
-    defaultText: "false",
-    doc: "do not enforce users and roles in the restored cluster; they are kept",
-  },
+  "bump-revision": intFlag("how much to add to the latest revision"),
+  "mark-compacted": boolFlag(
+    "declare all history up to the latest revision compacted (needed with --bump-revision, and only then)",
+  ),
+  "disable-auth": boolFlag("do not enforce users and roles in the restored cluster; they are kept"),
 };
 
 /**

@@ -1,6 +1,14 @@
 import { BoltDamageError } from "@quorate/bolt";
 import type { Command, Invocation } from "@quorate/cli";
-import { badArguments, Exit, ExitCode, humanBytes, Progress } from "@quorate/cli";
+import {
+  badArguments,
+  boolFlag,
+  Exit,
+  ExitCode,
+  humanBytes,
+  intFlag,
+  Progress,
+} from "@quorate/cli";
 import { levelKeyspaces, nodeDisk } from "@quorate/host/node";
 import { defined } from "@quorate/proto";
 import {
@@ -157,16 +165,8 @@ Run it once for each member of the new cluster, with the same file, --initial-cl
 again by "quoratectl auth enable".`,
   flags: {
     ...newMemberFlags,
-    "skip-hash-check": {
-      kind: "bool",
-      defaultText: "false",
-      doc: "do not verify the SHA-256 (for a database from a data directory)",
-    },
-    "initial-memory-map-size": {
-      kind: "int",
-      defaultText: "0",
-      doc: "accepted for compatibility with etcdutl; without effect",
-    },
+    "skip-hash-check": boolFlag("do not verify the SHA-256 (for a database from a data directory)"),
+    "initial-memory-map-size": intFlag("accepted for compatibility with etcdutl; without effect"),
     ...restoreFlags,
   },
   run: async (invocation) => {

@@ -1,18 +1,14 @@
 /** Ranges of keys as people read them, and as they type them. */
 
 import type { Flags, Invocation } from "@quorate/cli";
-import { badArguments, type Exit } from "@quorate/cli";
+import { badArguments, boolFlag, type Exit } from "@quorate/cli";
 import { fromLatin1, fromUtf8, quoteBytes, toLatin1 } from "@quorate/proto";
 import type { KeyRange } from "./verdict.ts";
 
 /** The flags of commands that take a key, a prefix or a range. */
 export const rangeFlags: Flags = {
-  prefix: { kind: "bool", defaultText: "false", doc: "all keys that begin with the key" },
-  "from-key": {
-    kind: "bool",
-    defaultText: "false",
-    doc: "all keys from the key on, compared as bytes",
-  },
+  prefix: boolFlag("all keys that begin with the key"),
+  "from-key": boolFlag("all keys from the key on, compared as bytes"),
 };
 
 type PrefixEnd = (key: Uint8Array) => Uint8Array;

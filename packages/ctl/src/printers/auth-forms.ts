@@ -23,7 +23,7 @@ import {
   quoteBytes,
   toLatin1,
 } from "@quorate/proto";
-import { doneForm, type FieldLine, type Form, headerJson, present } from "./form.ts";
+import { doneForm, type FieldLine, type Form, formOf } from "./form.ts";
 
 const { Permission_Type } = authpb;
 const permissionNames: ReadonlyMap<number, string> = new Map(
@@ -75,7 +75,7 @@ export function roleGetForm(
     const prefix = key.length > 0 && equals(prefixEnd(key), rangeEnd) ? ` (prefix ${start})` : "";
     return `\t[${start}, ${end === OPEN_END ? "<open ended>" : `${end})`}${prefix}`;
   };
-  return {
+  return formOf(AuthRoleGetResponse, {
     simple({ perm }) {
       const all = role === "root" && perm.length === 0;
       const list = (kind: number): string[] =>
@@ -102,52 +102,28 @@ export function roleGetForm(
         ["Key", quoteBytes(key)],
         ["RangeEnd", quoteBytes(rangeEnd)],
       ]),
-    json: ({ header, perm }) => ({
-      header: headerJson(header),
-      perm: present(
-        perm.map(({ permType, key, rangeEnd }) => ({
-          permType: present(permType),
-          key: present(key),
-          range_end: present(rangeEnd),
-        })),
-      ),
-    }),
-    protobuf: (answer) => AuthRoleGetResponse.encode(answer),
-  };
+  });
 }
 
-export const roleListForm: Form<AuthRoleListResponse> = {
+export const roleListForm = formOf(AuthRoleListResponse, {
   simple: ({ roles }) => roles.map((role) => `${role}\n`).join(""),
   fields: ({ roles }) => [`"Roles" :${quotedList(roles)}`],
-  json: ({ header, roles }) => ({ header: headerJson(header), roles: present(roles) }),
-  protobuf: (answer) => AuthRoleListResponse.encode(answer),
-};
+});
 
 function quotedList(names: readonly string[]): string {
   return names.map((name) => ` ${quoteBytes(fromUtf8(name))}`).join("");
 }
 
-export function userGetForm(user: string): Form<AuthUserGetResponse> {
-  return {
+export const userGetForm = (user: string) =>
+  formOf(AuthUserGetResponse, {
     simple: ({ roles }) => `User: ${user}\nRoles:${roles.map((role) => ` ${role}`).join("")}\n`,
-    json: ({ header, roles }) => ({ header: headerJson(header), roles: present(roles) }),
-    protobuf: (answer) => AuthUserGetResponse.encode(answer),
-  };
-}
+  });
 
-export const userListForm: Form<AuthUserListResponse> = {
+export const userListForm = formOf(AuthUserListResponse, {
   simple: ({ users }) => users.map((user) => `${user}\n`).join(""),
-  json: ({ header, users }) => ({ header: headerJson(header), users: present(users) }),
-  protobuf: (answer) => AuthUserListResponse.encode(answer),
-};
+});
 
-export const authStatusForm: Form<AuthStatusResponse> = {
+export const authStatusForm = formOf(AuthStatusResponse, {
   simple: ({ enabled, authRevision }) =>
     `Authentication Status: ${enabled}\nAuthRevision: ${authRevision}\n`,
-  json: ({ header, enabled, authRevision }) => ({
-    header: headerJson(header),
-    enabled: present(enabled),
-    authRevision: present(authRevision),
-  }),
-  protobuf: (answer) => AuthStatusResponse.encode(answer),
-};
+});

@@ -1,8 +1,15 @@
 /** Forms of lists with one response per endpoint: health, status and hashes. */
 
 import { humanBytes, type JsonValue } from "@quorate/cli";
-import { type HashKVResponse, idToHex, type StatusResponse } from "@quorate/proto";
-import { type FieldLine, type Form, headerFields, headerJson, present, textField } from "./form.ts";
+import { HashKVResponse, idToHex, StatusResponse } from "@quorate/proto";
+import {
+  type FieldLine,
+  type Form,
+  headerFields,
+  messageJson,
+  present,
+  textField,
+} from "./form.ts";
 
 /** The health of one endpoint. */
 export interface EndpointHealth {
@@ -109,38 +116,16 @@ export const statusForm: Form<readonly EndpointResponse<StatusResponse>[]> = {
     ]),
   json: (list) =>
     nullIfEmpty(
-      list.map(({ endpoint, response }) => ({ Endpoint: endpoint, Status: statusJson(response) })),
+      list.map(({ endpoint, response }) => ({
+        Endpoint: endpoint,
+        Status: messageJson(StatusResponse.typeName, response),
+      })),
     ),
 };
 
 function unusedPercentage({ dbSize, dbSizeInUse }: StatusResponse): number {
   // LevelDB compresses its files, so they may be smaller than the live records.
   return dbSize === 0 ? 0 : Math.max(0, 100 - Math.trunc((dbSizeInUse * 100) / dbSize));
-}
-
-function statusJson(response: StatusResponse): JsonValue {
-  const { downgradeInfo } = response;
-  return {
-    header: headerJson(response.header),
-    version: present(response.version),
-    dbSize: present(response.dbSize),
-    leader: present(response.leader),
-    raftIndex: present(response.raftIndex),
-    raftTerm: present(response.raftTerm),
-    raftAppliedIndex: present(response.raftAppliedIndex),
-    errors: present(response.errors),
-    dbSizeInUse: present(response.dbSizeInUse),
-    isLearner: present(response.isLearner),
-    storageVersion: present(response.storageVersion),
-    dbSizeQuota: present(response.dbSizeQuota),
-    downgradeInfo:
-      downgradeInfo === undefined
-        ? undefined
-        : {
-            enabled: present(downgradeInfo.enabled),
-            targetVersion: present(downgradeInfo.targetVersion),
-          },
-  };
 }
 
 export const hashForm: Form<readonly EndpointResponse<HashKVResponse>[]> = {
@@ -164,12 +149,7 @@ export const hashForm: Form<readonly EndpointResponse<HashKVResponse>[]> = {
     nullIfEmpty(
       list.map(({ endpoint, response }) => ({
         Endpoint: endpoint,
-        HashKV: {
-          header: headerJson(response.header),
-          hash: present(response.hash),
-          compact_revision: present(response.compactRevision),
-          hash_revision: present(response.hashRevision),
-        },
+        HashKV: messageJson(HashKVResponse.typeName, response),
       })),
     ),
 };

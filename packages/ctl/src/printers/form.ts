@@ -6,12 +6,17 @@
 import type { JsonValue, Table } from "@quorate/cli";
 import {
   concat,
+  defined,
+  Event,
+  type FieldRow,
+  fieldRows,
   fromUtf8,
   idToHex,
+  isMessage,
   KeyValue,
   type MessageType,
   quoteBytes,
-  type ResponseHeader,
+  ResponseHeader,
   toHex,
 } from "@quorate/proto";
 
@@ -60,18 +65,21 @@ interface WithTableOnly<T> {
 
 export type Form<T> = FormBase<T> & (WithText<T> | WithTableOnly<T>);
 
-/** A response without content of its own: a fixed text, and the header. */
-export function doneForm<T extends { readonly header: ResponseHeader | undefined }>(
+/** The form of a response that JSON and protobuf show as it is, by the table of its fields. */
+export function formOf<T>(
   type: MessageType<T>,
-  text: string,
-  options: { readonly hasFields: boolean } = { hasFields: true },
+  parts: Pick<FormBase<T>, "fields"> & (WithText<T> | WithTableOnly<T>),
 ): Form<T> {
   return {
-    simple: () => `${text}\n`,
-    ...(options.hasFields ? { fields: () => [] } : {}),
-    json: ({ header }) => ({ header: headerJson(header) }),
+    json: (response) => messageJson(type.typeName, response),
     protobuf: (response) => type.encode(response),
+    ...parts,
   };
+}
+
+/** A response without content of its own: a fixed text, and the header. */
+export function doneForm<T>(type: MessageType<T>, text: string): Form<T> {
+  return formOf(type, { simple: () => `${text}\n`, fields: () => [] });
 }
 
 /** The value, or undefined where Go's omitempty leaves the member out. */
@@ -81,15 +89,37 @@ export function present<T extends JsonValue>(value: T): T | undefined {
   return value;
 }
 
+/** Messages that others hold encoded. */
+const ENCODED: Readonly<Record<string, MessageType<KeyValue> | MessageType<Event>>> = {
+  "mvccpb.KeyValue": KeyValue,
+  "mvccpb.Event": Event,
+};
+const rowsOf = new Map<string, readonly FieldRow[]>();
+
+/**
+ * A message as Go's encoding/json writes it: its fields by their names in the .proto file, in their
+ * order, without what omitempty leaves out. For messages without a oneof.
+ */
+export function messageJson(typeName: string, message: unknown): JsonValue {
+  const decoded =
+    message instanceof Uint8Array ? defined(ENCODED[typeName], typeName).decode(message) : message;
+  const values = decoded as Readonly<Record<string, JsonValue | undefined>>;
+  const rows = rowsOf.get(typeName) ?? fieldRows(typeName);
+  rowsOf.set(typeName, rows);
+  return Object.fromEntries(
+    rows.map(({ name, property, type, label }) => {
+      const value = values[property];
+      if (value === undefined) return [name, undefined];
+      if (!isMessage(type)) return [name, present(value)];
+      if (label !== "repeated") return [name, messageJson(type, value)];
+      return [name, present((value as readonly unknown[]).map((one) => messageJson(type, one)))];
+    }),
+  );
+}
+
 /** A header as JSON. */
 export function headerJson(header: ResponseHeader | undefined): JsonValue | undefined {
-  if (header === undefined) return undefined;
-  return {
-    cluster_id: present(header.clusterId),
-    member_id: present(header.memberId),
-    revision: present(header.revision),
-    raft_term: present(header.raftTerm),
-  };
+  return header && messageJson(ResponseHeader.typeName, header);
 }
 
 /** A header as lines of the fields format. The revision is left out where the response has none. */
@@ -112,19 +142,6 @@ export function idField(id: bigint, { isHex }: FormStyle): FieldValue {
 /** A text as the fields format shows it: in Go's quotes. */
 export function textField(name: string, value: string): FieldLine {
   return [name, quoteBytes(fromUtf8(value))];
-}
-
-/** An encoded KeyValue as JSON. */
-export function recordJson(record: Uint8Array): JsonValue {
-  const kv = KeyValue.decode(record);
-  return {
-    key: present(kv.key),
-    create_revision: present(kv.createRevision),
-    mod_revision: present(kv.modRevision),
-    version: present(kv.version),
-    value: present(kv.value),
-    lease: present(kv.lease),
-  };
 }
 
 /** An encoded KeyValue as lines of the fields format. */

@@ -5,6 +5,7 @@ import {
   concat,
   DeleteRangeResponse,
   fromUtf8,
+  type MessageType,
   PutResponse,
   RangeResponse,
   type ResponseOp,
@@ -14,63 +15,50 @@ import {
   type FieldLine,
   type Form,
   type FormStyle,
+  formOf,
   headerFields,
   headerJson,
   present,
   recordFields,
-  recordJson,
   recordLines,
 } from "./form.ts";
 
 /** A form whose simple format is bytes: the form of a transaction puts several of them together. */
-interface RecordForm<T> {
+interface RecordParts<T> {
   simple(response: T, style: FormStyle): Uint8Array;
   fields(response: T, style: FormStyle): readonly FieldLine[];
-  json(response: T, style: FormStyle): JsonValue;
-  protobuf(response: T): Uint8Array;
 }
 
-export const rangeForm: RecordForm<RangeResponse> & Form<RangeResponse> = {
+type RecordForm<T> = RecordParts<T> & Omit<Form<T>, "simple" | "fields" | "table">;
+
+const recordForm = <T>(type: MessageType<T>, parts: RecordParts<T>) => ({
+  ...formOf(type, parts),
+  ...parts,
+});
+
+export const rangeForm = recordForm(RangeResponse, {
   simple: ({ kvs }, style) => recordLines(kvs, style),
   fields: ({ kvs, more, count }, style) => [
     ...kvs.flatMap((record) => recordFields("", record, style)),
     ["More", more],
     ["Count", count],
   ],
-  json: ({ header, kvs, more, count }) => ({
-    header: headerJson(header),
-    kvs: present(kvs.map(recordJson)),
-    more: present(more),
-    count: present(count),
-  }),
-  protobuf: (response) => RangeResponse.encode(response),
-};
+});
 
-export const putForm: RecordForm<PutResponse> & Form<PutResponse> = {
+export const putForm = recordForm(PutResponse, {
   simple: ({ prevKv }, style) => concat([fromUtf8("OK\n"), recordLines(listOf(prevKv), style)]),
   fields: ({ prevKv }, style) =>
     listOf(prevKv).flatMap((record) => recordFields("Prev", record, style)),
-  json: ({ header, prevKv }) => ({
-    header: headerJson(header),
-    prev_kv: prevKv === undefined ? undefined : recordJson(prevKv),
-  }),
-  protobuf: (response) => PutResponse.encode(response),
-};
+});
 
-export const deleteForm: RecordForm<DeleteRangeResponse> & Form<DeleteRangeResponse> = {
+export const deleteForm = recordForm(DeleteRangeResponse, {
   simple: ({ deleted, prevKvs }, style) =>
     concat([fromUtf8(`${deleted}\n`), recordLines(prevKvs, style)]),
   fields: ({ deleted, prevKvs }, style) => [
     ["Deleted", deleted],
     ...prevKvs.flatMap((record) => recordFields("Prev", record, style)),
   ],
-  json: ({ header, deleted, prevKvs }) => ({
-    header: headerJson(header),
-    deleted: present(deleted),
-    prev_kvs: present(prevKvs.map(recordJson)),
-  }),
-  protobuf: (response) => DeleteRangeResponse.encode(response),
-};
+});
 
 export const txnForm: RecordForm<TxnResponse> & Form<TxnResponse> = {
   simple: ({ succeeded, responses }, style) =>

@@ -3,22 +3,23 @@
 import type { JsonValue } from "@quorate/cli";
 import {
   idToHex,
-  type Member,
+  Member,
   MemberAddResponse,
   MemberListResponse,
   MemberPromoteResponse,
   MemberRemoveResponse,
   MemberUpdateResponse,
+  type MessageType,
   MoveLeaderResponse,
   type ResponseHeader,
 } from "@quorate/proto";
 import {
   type FieldLine,
   type Form,
-  type FormStyle,
+  formOf,
   headerJson,
   idField,
-  present,
+  messageJson,
   textField,
 } from "./form.ts";
 
@@ -30,41 +31,32 @@ interface Members {
   readonly members: readonly Member[];
 }
 
-function memberJson(member: Member): JsonValue {
-  return {
-    ID: present(member.ID),
-    name: present(member.name),
-    peerURLs: present(member.peerURLs),
-    clientURLs: present(member.clientURLs),
-    isLearner: present(member.isLearner),
-  };
-}
-
-function membersJson(response: Members, { isHex }: FormStyle): JsonValue {
-  if (isHex) return hexMembersJson(response);
-  const { header, member, members } = response;
-  return {
-    header: headerJson(header),
-    member: member === undefined ? undefined : memberJson(member),
-    members: present(members.map(memberJson)),
-  };
-}
-
 /** With --hex, ids of members and clusters are hexadecimal texts and never left out. */
 function hexMembersJson({ header, member, members }: Members): JsonValue {
   const hexMember = (one: Member): JsonValue => ({
-    ...(memberJson(one) as object),
+    ...(messageJson(Member.typeName, one) as object),
     ID: idToHex(one.ID),
   });
   return {
     header: {
+      ...(headerJson(header) as object),
       cluster_id: idToHex(header?.clusterId ?? 0n),
       member_id: idToHex(header?.memberId ?? 0n),
-      revision: present(header?.revision ?? 0),
-      raft_term: present(header?.raftTerm ?? 0),
     },
-    member: member === undefined ? undefined : hexMember(member),
+    member: member && hexMember(member),
     members: members.map(hexMember),
+  };
+}
+
+/** The form of a response about members. */
+function membersForm<T extends Members>(
+  type: MessageType<T>,
+  parts: Parameters<typeof formOf<T>>[1],
+): Form<T> {
+  return {
+    ...formOf(type, parts),
+    json: (response, { isHex }) =>
+      isHex ? hexMembersJson(response) : messageJson(type.typeName, response),
   };
 }
 
@@ -74,7 +66,7 @@ function changeLine(id: bigint, change: string, header: ResponseHeader | undefin
   return `Member ${padded(id)} ${change} cluster ${padded(header?.clusterId ?? 0n)}\n`;
 }
 
-export const memberListForm: Form<MemberListResponse> = {
+export const memberListForm = membersForm(MemberListResponse, {
   table: ({ members }) => ({
     header: ["ID", "Status", "Name", "Peer Addrs", "Client Addrs", "Is Learner"],
     rows: members.map((member) => [
@@ -95,53 +87,29 @@ export const memberListForm: Form<MemberListResponse> = {
       ["IsLearner", member.isLearner],
       "",
     ]),
-  json: membersJson,
-  protobuf: (response) => MemberListResponse.encode(response),
-};
+});
 
-export const memberAddForm: Form<MemberAddResponse> = {
+export const memberAddForm = membersForm(MemberAddResponse, {
   simple: ({ header, member }) =>
     changeLine(
       member?.ID ?? 0n,
       member?.isLearner === true ? "added as learner to" : "added to",
       header,
     ),
-  json: membersJson,
-  protobuf: (response) => MemberAddResponse.encode(response),
-};
+});
 
-/** @param id of the member, which the response does not repeat */
-export function memberRemoveForm(id: bigint): Form<MemberRemoveResponse> {
-  return {
-    simple: ({ header }) => changeLine(id, "removed from", header),
-    json: membersJson,
-    protobuf: (response) => MemberRemoveResponse.encode(response),
-  };
-}
+/** The form of a change of one member. @param id of it, which the response does not repeat */
+const changeForm =
+  <T extends Members>(type: MessageType<T>, change: string) =>
+  (id: bigint) =>
+    membersForm(type, { simple: ({ header }) => changeLine(id, change, header) });
 
-/** @param id of the member, which the response does not repeat */
-export function memberUpdateForm(id: bigint): Form<MemberUpdateResponse> {
-  return {
-    simple: ({ header }) => changeLine(id, "updated in", header),
-    json: membersJson,
-    protobuf: (response) => MemberUpdateResponse.encode(response),
-  };
-}
-
-/** @param id of the member, which the response does not repeat */
-export function memberPromoteForm(id: bigint): Form<MemberPromoteResponse> {
-  return {
-    simple: ({ header }) => changeLine(id, "promoted in", header),
-    json: membersJson,
-    protobuf: (response) => MemberPromoteResponse.encode(response),
-  };
-}
+export const memberRemoveForm = changeForm(MemberRemoveResponse, "removed from");
+export const memberUpdateForm = changeForm(MemberUpdateResponse, "updated in");
+export const memberPromoteForm = changeForm(MemberPromoteResponse, "promoted in");
 
 /** The old and the new leader are not in the response. */
-export function moveLeaderForm(leader: bigint, target: bigint): Form<MoveLeaderResponse> {
-  return {
+export const moveLeaderForm = (leader: bigint, target: bigint) =>
+  formOf(MoveLeaderResponse, {
     simple: () => `Leadership transferred from ${idToHex(leader)} to ${idToHex(target)}\n`,
-    json: ({ header }) => ({ header: headerJson(header) }),
-    protobuf: (response) => MoveLeaderResponse.encode(response),
-  };
-}
+  });

@@ -34,6 +34,23 @@ export interface TopColumn {
   readonly limits?: readonly [warn: number, bad: number];
 }
 
+const columnOf =
+  (from: TopColumn["from"]) =>
+  (
+    title: string,
+    rank: number,
+    doc: string,
+    more: Omit<TopColumn, "title" | "rank" | "doc" | "from">,
+  ): TopColumn => ({
+    title,
+    doc,
+    from,
+    rank,
+    ...more,
+  });
+const fromStatus = columnOf("status");
+const fromMetrics = columnOf("metrics");
+
 /** A cell. */
 export function cellText(column: TopColumn, value: number | string | undefined): string {
   if (value === undefined) return UNKNOWN;
@@ -69,90 +86,56 @@ function role(row: Row, { silentMs }: RowAge): string {
   return row.status.isLearner ? "learner" : row.status.leader === 0n ? "no leader" : "follower";
 }
 
-const memberColumn: TopColumn = {
-  title: "MEMBER",
-  doc: "the member's name",
+const memberColumn = fromStatus("MEMBER", 0, "the member's name", {
   isText: true,
-  from: "status",
-  rank: 0,
   value: ({ label }) => label,
-};
+});
 
-const roleColumn: TopColumn = {
-  title: "ROLE",
-  doc: "leader, follower, learner; or how long it has been silent",
-  isText: true,
-  from: "status",
-  rank: 0,
-  value: (row, _all, age) => role(row, age),
-};
+const roleColumn = fromStatus(
+  "ROLE",
+  0,
+  "leader, follower, learner; or how long it has been silent",
+  { isText: true, value: (row, _all, age) => role(row, age) },
+);
 
 const metric =
   (name: string) =>
   ({ now }: Row) =>
     now?.metrics.value(name);
 
-const lagColumn: TopColumn = {
-  title: "LAG",
-  doc: "entries behind the newest known entry",
-  from: "status",
-  rank: 1,
+const lagColumn = fromStatus("LAG", 1, "entries behind the newest known entry", {
   value: (row, all) => figures.lag(row, all),
   limits: [1000, 5000],
-};
-const quotaColumn: TopColumn = {
-  title: "QUOTA",
-  doc: "used share of the space quota",
-  from: "metrics",
-  rank: 3,
+});
+const quotaColumn = fromMetrics("QUOTA", 3, "used share of the space quota", {
   value: figures.quota,
   show: shownShare,
   limits: [0.8, 0.9],
-};
-const fsyncColumn: TopColumn = {
-  title: "FSYNC",
-  doc: "99th percentile of the syncs of its log's disk",
-  from: "metrics",
-  rank: 2,
+});
+const fsyncColumn = fromMetrics("FSYNC", 2, "99th percentile of the syncs of its log's disk", {
   value: figures.fsyncP99,
   show: shownSeconds,
   limits: [0.05, 0.1],
-};
-const loopColumn: TopColumn = {
-  title: "LOOP",
-  doc: "99th percentile of the turns of its event loop",
-  from: "metrics",
-  rank: 7,
+});
+const loopColumn = fromMetrics("LOOP", 7, "99th percentile of the turns of its event loop", {
   value: metric("nodejs_eventloop_lag_p99_seconds"),
   show: shownSeconds,
   limits: [0.05, 0.25],
-};
-const cpuColumn: TopColumn = {
-  title: "CPU",
-  doc: "processor time; 100% is one processor",
-  from: "metrics",
-  rank: 4,
+});
+const cpuColumn = fromMetrics("CPU", 4, "processor time; 100% is one processor", {
   value: (row) => rate(row, "process_cpu_seconds_total"),
   show: shownShare,
   limits: [0.9, 2],
-};
-const memoryColumn: TopColumn = {
-  title: "MEMORY",
-  doc: "resident memory",
-  from: "metrics",
-  rank: 5,
+});
+const memoryColumn = fromMetrics("MEMORY", 5, "resident memory", {
   value: metric("process_resident_memory_bytes"),
   show: shownBytes,
-};
-const requestColumn: TopColumn = {
-  title: "REQUEST",
-  doc: "99th percentile of its requests",
-  from: "metrics",
-  rank: 6,
+});
+const requestColumn = fromMetrics("REQUEST", 6, "99th percentile of its requests", {
   value: (row) => p99(row, "etcd_server_request_duration_seconds"),
   show: shownSeconds,
   limits: [0.1, 0.5],
-};
+});
 
 /** A table that a key selects. */
 export interface View {
@@ -173,50 +156,28 @@ export const views: readonly View[] = [
       memberColumn,
       roleColumn,
       lagColumn,
-      {
-        title: "CALLS/S",
-        doc: "finished gRPC calls per second",
-        from: "metrics",
-        rank: 2,
+      fromMetrics("CALLS/S", 2, "finished gRPC calls per second", {
         value: figures.calls,
         show: shownRate,
-      },
-      {
-        title: "READS/S",
-        doc: "ranges per second",
-        from: "metrics",
-        rank: 6,
+      }),
+      fromMetrics("READS/S", 6, "ranges per second", {
         value: (row) => rate(row, "etcd_mvcc_range_total"),
         show: shownRate,
-      },
+      }),
       requestColumn,
       fsyncColumn,
       loopColumn,
       cpuColumn,
       memoryColumn,
       quotaColumn,
-      {
-        title: "CONNS",
-        doc: "client connections",
-        from: "metrics",
-        rank: 8,
-        value: metric("quorate_rpc_connections"),
-      },
-      {
-        title: "WATCHERS",
-        doc: "watchers",
-        from: "metrics",
-        rank: 9,
+      fromMetrics("CONNS", 8, "client connections", { value: metric("quorate_rpc_connections") }),
+      fromMetrics("WATCHERS", 9, "watchers", {
         value: metric("etcd_debugging_mvcc_watcher_total"),
-      },
-      {
-        title: "VERSION",
-        doc: "version of the server",
+      }),
+      fromStatus("VERSION", 10, "version of the server", {
         isText: true,
-        from: "status",
-        rank: 10,
         value: ({ status }) => status?.version,
-      },
+      }),
     ],
   },
   {
@@ -225,43 +186,27 @@ export const views: readonly View[] = [
       memberColumn,
       roleColumn,
       { ...requestColumn, rank: 1 },
-      {
-        title: "APPLY",
-        doc: "99th percentile of applying an entry",
-        from: "metrics",
-        rank: 2,
+      fromMetrics("APPLY", 2, "99th percentile of applying an entry", {
         value: (row) => p99(row, "etcd_server_apply_duration_seconds"),
         show: shownSeconds,
         limits: [0.05, 0.25],
-      },
+      }),
       { ...fsyncColumn, rank: 1 },
-      {
-        title: "COMMIT",
-        doc: "99th percentile of the synced batches of its store",
-        from: "metrics",
-        rank: 3,
+      fromMetrics("COMMIT", 3, "99th percentile of the synced batches of its store", {
         value: (row) => p99(row, "etcd_disk_backend_commit_duration_seconds"),
         show: shownSeconds,
         limits: [0.25, 1],
-      },
-      {
-        title: "PEER",
-        doc: "99th percentile of the round trip to other members",
-        from: "metrics",
-        rank: 4,
+      }),
+      fromMetrics("PEER", 4, "99th percentile of the round trip to other members", {
         value: (row) => p99(row, "etcd_network_peer_round_trip_time_seconds"),
         show: shownSeconds,
         limits: [0.05, 0.15],
-      },
+      }),
       { ...loopColumn, rank: 5 },
-      {
-        title: "PENDING",
-        doc: "pending proposals",
-        from: "metrics",
-        rank: 6,
+      fromMetrics("PENDING", 6, "pending proposals", {
         value: metric("etcd_server_proposals_pending"),
         limits: [100, 1000],
-      },
+      }),
     ],
   },
   {
@@ -270,45 +215,21 @@ export const views: readonly View[] = [
       memberColumn,
       roleColumn,
       { ...quotaColumn, rank: 1 },
-      {
-        title: "IN USE",
-        doc: "bytes of live records",
-        from: "status",
-        rank: 1,
+      fromStatus("IN USE", 1, "bytes of live records", {
         value: ({ status }) => status?.dbSizeInUse,
         show: shownBytes,
-      },
-      {
-        title: "DB SIZE",
-        doc: "bytes of the store's files",
-        from: "status",
-        rank: 2,
+      }),
+      fromStatus("DB SIZE", 2, "bytes of the store's files", {
         value: ({ status }) => status?.dbSize,
         show: shownBytes,
-      },
-      {
-        title: "KEYS",
-        doc: "keys",
-        from: "metrics",
-        rank: 3,
-        value: metric("etcd_debugging_mvcc_keys_total"),
-      },
-      { title: "LEASES", doc: "leases", from: "metrics", rank: 4, value: figures.leases },
-      {
-        title: "INDEX",
-        doc: "index of the last applied entry",
-        from: "status",
-        rank: 3,
+      }),
+      fromMetrics("KEYS", 3, "keys", { value: metric("etcd_debugging_mvcc_keys_total") }),
+      fromMetrics("LEASES", 4, "leases", { value: figures.leases }),
+      fromStatus("INDEX", 3, "index of the last applied entry", {
         value: ({ status }) => status?.raftAppliedIndex,
-      },
+      }),
       { ...lagColumn, rank: 5 },
-      {
-        title: "TERM",
-        doc: "Raft's term",
-        from: "status",
-        rank: 6,
-        value: ({ status }) => status?.raftTerm,
-      },
+      fromStatus("TERM", 6, "Raft's term", { value: ({ status }) => status?.raftTerm }),
     ],
   },
   {
@@ -318,47 +239,22 @@ export const views: readonly View[] = [
       roleColumn,
       { ...cpuColumn, rank: 1 },
       { ...memoryColumn, rank: 1 },
-      {
-        title: "HEAP",
-        doc: "used heap memory",
-        from: "metrics",
-        rank: 3,
-        value: figures.heap,
-        show: shownBytes,
-      },
+      fromMetrics("HEAP", 3, "used heap memory", { value: figures.heap, show: shownBytes }),
       { ...loopColumn, rank: 2 },
-      {
-        title: "CONNS",
-        doc: "client connections",
-        from: "metrics",
-        rank: 2,
-        value: metric("quorate_rpc_connections"),
-      },
-      {
-        title: "WATCHERS",
-        doc: "watchers",
-        from: "metrics",
-        rank: 3,
+      fromMetrics("CONNS", 2, "client connections", { value: metric("quorate_rpc_connections") }),
+      fromMetrics("WATCHERS", 3, "watchers", {
         value: metric("etcd_debugging_mvcc_watcher_total"),
-      },
-      {
-        title: "FILES",
-        doc: "open files as a share of the limit",
-        from: "metrics",
-        rank: 4,
+      }),
+      fromMetrics("FILES", 4, "open files as a share of the limit", {
         value: ({ now }) =>
           share(now?.metrics.value("process_open_fds"), now?.metrics.value("process_max_fds")),
         show: shownShare,
         limits: [0.6, 0.8],
-      },
-      {
-        title: "UPTIME",
-        doc: "time since its process started",
-        from: "metrics",
-        rank: 5,
+      }),
+      fromMetrics("UPTIME", 5, "time since its process started", {
         value: uptime,
         show: (ms) => shownAge(ms),
-      },
+      }),
     ],
   },
 ];

@@ -9,8 +9,8 @@ import { MetricsText } from "../observe/metrics-text.ts";
 import type { Prober } from "../observe/prober.ts";
 import { printable } from "../observe/text.ts";
 import { figures } from "./figures.ts";
-import { History } from "./history.ts";
 import type { Row, Scrape } from "./row.ts";
+import { History } from "./row.ts";
 
 /** Most rows; members beyond them are counted and not shown. */
 export const MAX_ROWS = 64;

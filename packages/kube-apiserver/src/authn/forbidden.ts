@@ -1,12 +1,13 @@
 /** The error of a request that no authorizer allows (apiserver: responsewriters/errors.go). */
 
 import { ApiError, forbidden } from "@quorate/kube-storage";
-import { quoteText as goQuote } from "@quorate/proto";
+import { escapeHtml, quoteText as goQuote } from "@quorate/proto";
 import type { AuthorizerAttributes } from "../authz/authorizer.ts";
 
 /** @param reason of the authorizer; "" for none */
 export function forbiddenError(attributes: AuthorizerAttributes, reason: string): ApiError {
-  const message = escapeHtml(forbiddenMessage(attributes));
+  // The text holds what the client sent; a browser must not take it for HTML.
+  const message = escapeHtml(forbiddenMessage(attributes), /[&<>]/g);
   const why = reason === "" ? message : `${message}: ${reason}`;
   const { group, resource, name } = attributes;
   if (group === "" && resource === "")
@@ -23,9 +24,4 @@ function forbiddenMessage(attributes: AuthorizerAttributes): string {
   return namespace === ""
     ? `${of} at the cluster scope`
     : `${of} in the namespace ${goQuote(namespace)}`;
-}
-
-/** The text holds what the client sent; a browser must not take it for HTML. */
-function escapeHtml(text: string): string {
-  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }

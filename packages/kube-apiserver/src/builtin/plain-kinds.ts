@@ -1,7 +1,6 @@
 /**
- * Built-in kinds that are stored without rules of their own: the schema's types and defaults,
- * metadata, /status and /scale. Nothing here starts containers; controllers and their tests use
- * these kinds.
+ * Built-in kinds that have all in tables: the schema's types and defaults, metadata, rules, /status
+ * and /scale. Nothing here starts containers; controllers and their tests use these kinds.
  */
 import {
   builtinSpec,
@@ -10,7 +9,7 @@ import {
   type KindSource,
   type KubeObject,
   NAME_AND_AGE,
-  nameIsDns1035Label,
+  nameIsDnsLabel,
   nameIsPathSegment,
   plainStrategy,
   type ResourceSpec,
@@ -19,8 +18,10 @@ import {
   statusStrategyOf,
   withMetadata,
 } from "@quorate/kube-storage";
+import { SYSTEM_USER } from "../informers/system-context.ts";
 import { apiServices, apiServiceTable } from "./api-services.ts";
 import { autoscalersV1 } from "./autoscalers.ts";
+import { claimStrategy } from "./claims.ts";
 import {
   claimTable,
   disruptionBudgetTable,
@@ -35,6 +36,10 @@ import {
   volumeTable,
 } from "./cluster-tables.ts";
 import { podGraceSeconds, podTable } from "./pods.ts";
+import { withGeneratedSelector } from "./rules/jobs.ts";
+import { KIND_RULES } from "./rules/kinds.ts";
+import { podErrorsOf } from "./rules/pod-spec.ts";
+import { serviceStrategy } from "./services.ts";
 import { signingRequests, withApproval, withSubresources } from "./signing-requests.ts";
 import { fieldOf } from "./workload-fields.ts";
 import {
@@ -136,7 +141,7 @@ const KINDS: readonly PlainKind[] = [
     prefix: "services/specs",
     more: {
       ...RETURNS_OBJECT,
-      nameRule: nameIsDns1035Label,
+      nameRule: nameIsDnsLabel,
       table: serviceTable,
       ...fieldsOf(["spec.clusterIP", "spec.type"]),
     },
@@ -232,7 +237,7 @@ const KINDS: readonly PlainKind[] = [
     short: ["sts"],
     hasScale: true,
     ...WORKLOAD,
-    more: { table: statefulSetTable },
+    more: { nameRule: nameIsDnsLabel, table: statefulSetTable },
   },
   {
     group: "apps",
@@ -246,7 +251,7 @@ const KINDS: readonly PlainKind[] = [
     group: "apps",
     kind: "ControllerRevision",
     plural: "controllerrevisions",
-    more: { nameRule: nameIsPathSegment, table: revisionTable },
+    more: { table: revisionTable },
   },
   {
     group: "batch",
@@ -366,7 +371,14 @@ const OWN_RULES: Readonly<Record<string, (strategy: Strategy) => Strategy>> = {
   Pod: (strategy) => ({ ...pendingPods(strategy), gracePeriodSeconds: podGraceSeconds }),
   APIService: apiServices,
   DaemonSet: templateGenerations,
+  Job: (strategy) => ({
+    ...strategy,
+    prepareForCreate: (ctx, object) =>
+      withGeneratedSelector(strategy.prepareForCreate(ctx, object)),
+  }),
   CertificateSigningRequest: signingRequests,
+  PersistentVolumeClaim: claimStrategy,
+  Service: serviceStrategy,
 };
 
 function specOf(plain: PlainKind, source: KindSource): ResourceSpec {
@@ -374,7 +386,16 @@ function specOf(plain: PlainKind, source: KindSource): ResourceSpec {
   const { kind } = source;
   const namespaced = plain.isClusterScoped !== true;
   const options = { kind, namespaced, hasStatus, countsGenerations };
-  const base = plainStrategy(options);
+  const rules = KIND_RULES.get(plain.kind);
+  const base = plainStrategy(
+    options,
+    rules && {
+      // The server's own writes do what no client may: bind pods, or name a loopback address.
+      validate: ({ user }, object) => (user === SYSTEM_USER ? [] : rules.create(object)),
+      validateUpdate: ({ user }, object, old) =>
+        user === SYSTEM_USER ? [] : rules.update(object, old),
+    },
+  );
   const strategy = OWN_RULES[plain.kind]?.(base) ?? base;
   return builtinSpec(source, plain.plural, {
     singular: plain.kind.toLowerCase(),
@@ -429,6 +450,7 @@ function podStrategies(strategy: Strategy): Readonly<Record<string, Strategy>> {
       metadata: object.metadata,
       spec: change((object["spec"] ?? {}) as Fields, (old["spec"] ?? {}) as Fields),
     }),
+    validateUpdate: (_ctx, object) => podErrorsOf(object),
   });
   // A list that is null in the request is none.
   const resized = (

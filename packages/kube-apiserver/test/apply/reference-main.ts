@@ -7,11 +7,12 @@
  *
  * --write renews packages/kube-apiserver/test/apply/fixtures/reference.jsonl, which a test replays.
  */
+
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { readArguments } from "../../../../scripts/dev/command-line.ts";
+import { readArguments, switchOption, valueOption } from "../../../../scripts/dev/command-line.ts";
 import { CASE_TYPES, type Case, type CaseType, caseOf } from "./support/cases.ts";
 import { difference } from "./support/compare.ts";
 import { evaluate } from "./support/evaluate.ts";
@@ -89,9 +90,9 @@ async function compare(program: string, count: number, first: number): Promise<n
 const { values } = readArguments(
   "./dev compare apply [OPTIONS]: patches and server-side apply beside Kubernetes' own libraries",
   {
-    cases: { type: "string", default: "2000", requiresArg: true, describe: "cases of each kind" },
-    seed: { type: "string", default: "1", requiresArg: true, describe: "the first seed" },
-    write: { type: "boolean", default: false, describe: "renew the stored results" },
+    cases: valueOption("cases of each kind", "2000"),
+    seed: valueOption("the first seed", "1"),
+    write: switchOption("renew the stored results"),
   },
 );
 const directory = mkdtempSync(join(tmpdir(), "reference-"));

@@ -4,13 +4,14 @@
  *
  *     ./dev bench apiserver --help
  */
+
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { install } from "../../../../bench/installed.ts";
 import { align, median } from "../../../../bench/report.ts";
 import { cpuSeconds, residentBytes } from "../../../../bench/usage.ts";
-import { positive, readArguments } from "../../../../scripts/dev/command-line.ts";
+import { positive, readArguments, valueOption } from "../../../../scripts/dev/command-line.ts";
 import { ApiClient, type LoadResult } from "./load.ts";
 import {
   type ApiProgram,
@@ -24,39 +25,14 @@ import { Watchers } from "./watchers.ts";
 const help = `./dev bench apiserver [OPTIONS]: quorate apiserver beside kube-apiserver of PATH`;
 
 const { values: args } = readArguments(help, {
-  rounds: {
-    type: "string",
-    default: "3",
-    requiresArg: true,
-    describe: "rounds; the programs take turns to go first",
-  },
-  clients: { type: "string", default: "50", requiresArg: true, describe: "clients at a time" },
-  requests: {
-    type: "string",
-    default: "3000",
-    requiresArg: true,
-    describe: "requests of each load",
-  },
-  "warm-up": {
-    type: "string",
-    default: "2000",
-    requiresArg: true,
-    describe: "requests of each kind before the measured ones",
-  },
-  watchers: {
-    type: "string",
-    default: "1000",
-    requiresArg: true,
-    describe: "watches of the changing objects",
-  },
-  changes: { type: "string", default: "200", requiresArg: true, describe: "changes that they see" },
-  objects: {
-    type: "string",
-    default: "50000",
-    requiresArg: true,
-    describe: "objects for the figure of memory; made in the last round",
-  },
-  only: { type: "string", requiresArg: true, describe: "quorate or kube-apiserver alone" },
+  rounds: valueOption("rounds; the programs take turns to go first", "3"),
+  clients: valueOption("clients at a time", "50"),
+  requests: valueOption("requests of each load", "3000"),
+  "warm-up": valueOption("requests of each kind before the measured ones", "2000"),
+  watchers: valueOption("watches of the changing objects", "1000"),
+  changes: valueOption("changes that they see", "200"),
+  objects: valueOption("objects for the figure of memory; made in the last round", "50000"),
+  only: valueOption("quorate or kube-apiserver alone"),
 });
 const rounds = positive("rounds", args.rounds);
 const clients = positive("clients", args.clients);

@@ -6,9 +6,10 @@
  *     ./dev clients bugs
  *     ./dev clients bugs --only rabbitmq-782 --release unfixed --seed 3 --log
  */
+
 import { setTimeout as delay } from "node:timers/promises";
 import { chaosSettingsOf } from "@quorate/kube-apiserver";
-import { readArguments } from "../../../../scripts/dev/command-line.ts";
+import { readArguments, switchOption, valueOption } from "../../../../scripts/dev/command-line.ts";
 import { BUGS, type Bug } from "./catalogue.ts";
 import { Cluster } from "./cluster.ts";
 import { type Built, built, type Operator, Process } from "./operators.ts";
@@ -16,11 +17,11 @@ import { type Built, built, type Operator, Process } from "./operators.ts";
 const { values } = readArguments(
   "./dev clients bugs [OPTIONS]: published bugs of operators, found by faults from seeds",
   {
-    only: { type: "string", default: "", requiresArg: true, describe: "one bug by its name" },
-    release: { type: "string", default: "", requiresArg: true, describe: "unfixed or fixed" },
-    seed: { type: "string", default: "", requiresArg: true, describe: "this seed alone" },
-    seeds: { type: "string", default: "10", requiresArg: true, describe: "try so many seeds" },
-    log: { type: "boolean", default: false, describe: "show what the operator prints" },
+    only: valueOption("one bug by its name", ""),
+    release: valueOption("unfixed or fixed", ""),
+    seed: valueOption("this seed alone", ""),
+    seeds: valueOption("try so many seeds", "10"),
+    log: switchOption("show what the operator prints"),
   },
 );
 

@@ -1,24 +1,23 @@
 /** `./dev soak operator`: the whole walk, in namespaces of its own. */
+
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { readArguments } from "../../../../scripts/dev/command-line.ts";
+import { readArguments, switchOption } from "../../../../scripts/dev/command-line.ts";
 import { endsWithUs } from "../../../../test/support/children.ts";
 import { ISOLATE, whyNoSandboxes } from "../../../../test/support/sandbox.ts";
 
 const { values } = readArguments(
   "./dev soak operator [OPTIONS]: a cluster's life under the operator, with a load that is judged",
   {
-    short: { type: "boolean", default: false, describe: "only what the tests walk" },
-    kill: { type: "boolean", default: false, describe: "kill the operator in each step" },
+    short: switchOption("only what the tests walk"),
+    kill: switchOption("kill the operator in each step"),
     seed: { type: "string", default: "1", describe: "of the moments at which it is killed" },
-    kubernetes: {
-      type: "boolean",
-      default: false,
-      describe: "on kube-apiserver, which must be on PATH, in place of our API server",
-    },
-    keep: { type: "boolean", default: false, describe: "keep the directory with logs and disks" },
+    kubernetes: switchOption(
+      "on kube-apiserver, which must be on PATH, in place of our API server",
+    ),
+    keep: switchOption("keep the directory with logs and disks"),
   },
   "",
   process.argv.slice(2),

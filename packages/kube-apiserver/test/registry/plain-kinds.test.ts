@@ -4,6 +4,7 @@ import { test } from "node:test";
 import type { GroupVersionKind, KubeObject, ResourceSpec } from "@quorate/kube-storage";
 import { kindSource } from "@quorate/kube-storage";
 import { plainKinds } from "../../src/builtin/plain-kinds.ts";
+import { KINDS } from "../interop/validation/cases.ts";
 import { DELETE, RegistryWorld, START_MS } from "../support/registry-world.ts";
 
 const sourceOf = ({ group, version, kind }: GroupVersionKind) => kindSource(group, version, kind);
@@ -30,7 +31,13 @@ function row(spec: ResourceSpec, fields: object): string {
 }
 
 const POD = { containers: [{ name: "c", image: "i" }] };
-const TEMPLATE = { selector: { matchLabels: { a: "b" } }, template: { spec: POD } };
+const PODS = { metadata: { labels: { a: "b" } }, spec: POD };
+const TEMPLATE = { selector: { matchLabels: { a: "b" } }, template: PODS };
+
+/** The fields of a good object. */
+function goodFields({ kind }: ResourceSpec): object {
+  return KINDS.find((one) => one.kind === kind.kind)?.good ?? {};
+}
 
 test("Each kind is stored, read and selected by name", async () => {
   // Both versions of HorizontalPodAutoscaler are one resource in the store.
@@ -38,7 +45,7 @@ test("Each kind is stored, read and selected by name", async () => {
   // An APIService has the name of its group and version: test/interop/aggregation.test.ts.
   for (const spec of SPECS.filter(({ resource }) => resource !== "apiservices")) {
     const w = new RegistryWorld(spec);
-    const made = await w.create(decoded(spec, { name: "x" }, {}));
+    const made = await w.create(decoded(spec, { name: "x" }, goodFields(spec)));
     const { generation } = made.metadata;
     const counts = spec.strategy.prepareForCreate(w.ctx(), made).metadata.generation === 1;
     assert.equal(generation, counts ? 1 : undefined, spec.resource);
@@ -108,7 +115,7 @@ test("A daemon set counts the changes of its template", async () => {
   assert.equal(count(made), "1");
   const same = await w.put(decoded(w.spec, { name: "d", labels: { a: "b" } }, { spec: TEMPLATE }));
   assert.equal(count(same), "1");
-  const template = { spec: { containers: [{ name: "c", image: "other" }] } };
+  const template = { ...PODS, spec: { containers: [{ name: "c", image: "other" }] } };
   const other = await w.put(decoded(w.spec, { name: "d" }, { spec: { ...TEMPLATE, template } }));
   assert.equal(count(other), "2");
 });

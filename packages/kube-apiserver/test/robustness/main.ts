@@ -7,13 +7,14 @@
  * No acknowledged write may be lost, and no informer may miss an event or see one twice. It prints
  * how often informers had to list again.
  */
+
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { SeededRandom } from "@quorate/host";
-import { readArguments } from "../../../../scripts/dev/command-line.ts";
+import { readArguments, valueOption } from "../../../../scripts/dev/command-line.ts";
 import { leaderOf } from "../../../../test/support/checks.ts";
 import { startCluster, type TestCluster } from "../../../../test/support/cluster.ts";
 import { freePorts } from "../../../../test/support/ports.ts";
@@ -25,8 +26,8 @@ import { Informer } from "./informer.ts";
 const { values } = readArguments(
   "./dev robustness apiserver [OPTIONS]: API servers under load, which are killed with the leader",
   {
-    seconds: { type: "string", default: "60", requiresArg: true, describe: "duration of the run" },
-    seed: { type: "string", default: "1", requiresArg: true, describe: "of all choices" },
+    seconds: valueOption("duration of the run", "60"),
+    seed: valueOption("of all choices", "1"),
   },
 );
 const PATH = "/api/v1/namespaces/default/configmaps";

@@ -24,6 +24,11 @@ export function duplicate(field: string, value: unknown): FieldError {
   return fieldError("FieldValueDuplicate", field, `Duplicate value: ${shown(value)}`, "");
 }
 
+/** The value names something that is not there. */
+export function fieldNotFound(field: string, value: unknown): FieldError {
+  return fieldError("FieldValueNotFound", field, `Not found: ${shown(value)}`, "");
+}
+
 /** @param supported in the order in which the text lists them */
 export function notSupported(
   field: string,

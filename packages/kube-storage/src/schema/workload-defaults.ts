@@ -233,6 +233,15 @@ function statefulSetSpec(fields: FieldValues): void {
   })(fields);
 }
 
+/** Limits of containers: the most is what is given, and what is given is what is asked for. */
+function limitRangeItem(fields: FieldValues): void {
+  if (fields.get("type") !== "Container") return;
+  const of = (name: string): MutableObject => (fields.get(name) ?? {}) as MutableObject;
+  const given = { ...of("max"), ...of("default") };
+  fields.set("default", sortedMap(given));
+  fields.set("defaultRequest", sortedMap({ ...of("min"), ...given, ...of("defaultRequest") }));
+}
+
 function networkPolicySpec(fields: FieldValues): void {
   const types = fields.get("policyTypes") as readonly string[] | undefined;
   const egress = fields.get("egress") as readonly unknown[] | undefined;
@@ -315,6 +324,7 @@ export const WORKLOAD_DEFAULTERS: readonly (readonly [type: string, Defaulter])[
   ["core.PersistentVolumeClaim", within("status", (status) => (status["phase"] ??= "Pending"))],
   ["core.ServiceSpec", serviceSpec],
   ["core.EndpointPort", presets({ protocol: "TCP" })],
+  ["core.LimitRangeItem", limitRangeItem],
   ["core.NodeStatus", (fields) => fields.setMissing("allocatable", fields.get("capacity"))],
   ["core.ReplicationController", replicationController],
   [

@@ -1,11 +1,12 @@
 /**
  * How applied entries get to the disk a second time, in the store, and leave the log then.
  *
- * The store's changes are written in batches (Flusher). Every `snapshotCount` entries, or when they hold `maxLogBytes`, the log gets a new beginning: the
- * store is flushed, a mark for its index goes into the WAL (with a .snap file beside it, as in
- * etcd), old segments go, and Raft drops entries from memory, but for the last `catchUpEntries`
- * (and at most `maxCatchUpBytes`) that a slow follower may still want. A follower that wants older
- * ones gets the store itself as a stream (snapshot-sender.ts).
+ * The store's changes are written in batches (Flusher). Every `snapshotCount` entries, or when they
+ * hold `maxLogBytes`, the log gets a new beginning (LogMarks): the store is flushed, a mark for its
+ * index goes into the WAL (with a .snap file beside it, as in etcd), old segments go, and Raft drops
+ * entries from memory, but for the last `catchUpEntries` (and at most `maxCatchUpBytes`) that a slow
+ * follower may still want. A follower that wants older ones gets the store itself as a stream
+ * (snapshot-sender.ts).
  *
  * Entries of etcd's v2 store, which 3.5 writes and 3.7 does not start on, go at once when the
  * cluster's version says that all members are of 3.6 or later: a member of etcd 3.7 that joins then

@@ -15,8 +15,9 @@ import type { WatchHub } from "../watch/index.ts";
 import { AuthChanges } from "./auth-changes.ts";
 import { LoginLimits } from "./login-limits.ts";
 import { type PasswordHasher, Passwords } from "./passwords.ts";
+import { simpleProvider } from "./simple-tokens.ts";
 import { TokenEnds } from "./token-ends.ts";
-import { simpleProvider, type TokenProvider } from "./token-provider.ts";
+import type { TokenProvider } from "./token-provider.ts";
 import { UserAuthority } from "./user-authority.ts";
 
 /** What users' secrets need from the outside. */

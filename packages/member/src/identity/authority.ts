@@ -102,8 +102,6 @@ export interface WatchAuthority {
 }
 
 export interface Authority {
-  /** Whether callers need permission, by what is applied here now. */
-  readonly isEnforced: boolean;
   /**
    * The identity for the header of a proposal; undefined while authentication is off, or where the
    * caller brings no evidence. May wait: a simple token is valid from an index on.

@@ -5,6 +5,9 @@
  * or gets another password, when auth is disabled, and when the member restarts.
  */
 import type { Clock, Timer } from "@quorate/host";
+import type { Raft } from "@quorate/raft";
+import type { Reads } from "../loop/reads.ts";
+import type { TokenProvider, TokenUser } from "./token-provider.ts";
 
 const LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 const TOKEN_LETTERS = 16;
@@ -136,4 +139,39 @@ export class SimpleTokens {
 function first<T>(items: Iterable<T>): T | undefined {
   for (const item of items) return item;
   return undefined;
+}
+
+export interface SimpleProviderDeps {
+  readonly clock: Clock;
+  /** Bytes from a source that is fit for secrets. */
+  readonly randomBytes: (length: number) => Uint8Array;
+  readonly raft: Pick<Raft, "appliedIndex">;
+  readonly reads: Pick<Reads, "wait">;
+}
+
+/** etcd's simple tokens. @param ttlSeconds how long a token lives without being used */
+export function simpleProvider(deps: SimpleProviderDeps, ttlSeconds: number): TokenProvider {
+  const tokens = new SimpleTokens(deps.clock, ttlSeconds);
+  const userOf = (token: string): TokenUser | undefined => {
+    const user = tokens.userOf(token);
+    return user === undefined ? undefined : { user };
+  };
+  return {
+    recognise: (token) => {
+      const known = userOf(token);
+      const index = known === undefined ? indexOfToken(token) : undefined;
+      // The entry that made it may not be applied here yet. What is committed now is waited for
+      // and no more, so a made-up index costs no more than a read.
+      if (index === undefined || index < deps.raft.appliedIndex) return known;
+      return deps.reads.wait().then(() => userOf(token));
+    },
+    prefix: () => simpleTokenPrefix(deps.randomBytes),
+    issue: (_user, _authRevision, applied) => applied,
+    assigned: (user, prefix, index) => tokens.assign(user, `${prefix}.${index}`),
+    invalidated: (user) => tokens.invalidate(user),
+    disabled: () => tokens.clear(),
+    get size() {
+      return tokens.size;
+    },
+  };
 }

@@ -57,6 +57,7 @@ export class UserAuthority implements Authority {
     this.#deps = deps;
   }
 
+  /** Whether callers need permission, by what is applied here now. */
   get isEnforced(): boolean {
     return this.#deps.store.current.auth.isEnabled;
   }

@@ -71,8 +71,8 @@ export class Leases {
    * where nothing has to be waited for. Throws or rejects with EtcdError.
    */
   renew(caller: Caller, id: bigint): number | Promise<number> {
-    const { authority } = this.#deps;
-    if (authority.isEnforced) {
+    const { authority, store } = this.#deps;
+    if (store.current.auth.isEnabled) {
       const admission = authority.admit(caller, { kind: "leaseKeepAlive", request: id });
       if (admission instanceof Promise) return admission.then(() => this.#renew(id));
     }
@@ -100,8 +100,8 @@ export class Leases {
    * where permission is needed or something has to be waited for: it takes `renew`.
    */
   renewAgain(lease: CountedLease): boolean {
-    const { authority, keeper } = this.#deps;
-    return !authority.isEnforced && keeper.renewAgain(lease);
+    const { store, keeper } = this.#deps;
+    return !store.current.auth.isEnabled && keeper.renewAgain(lease);
   }
 
   #renewSomewhere(id: bigint): Promise<number> {

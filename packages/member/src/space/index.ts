@@ -1,4 +1,3 @@
 /** The space that a member's store takes. */
-export { alarmName, alarmText } from "./alarm-text.ts";
-export { Space } from "./space.ts";
+export { alarmName, alarmText, Space } from "./space.ts";
 export type { SpaceKeeper } from "./space-keeper.ts";

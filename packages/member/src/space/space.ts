@@ -3,7 +3,8 @@
  * defragmentation. The member says what happened; the parts do the rest at their own times.
  */
 import type { Clock, Logger } from "@quorate/host";
-import { errorOf, idToHex } from "@quorate/proto";
+import { AlarmType, errorOf, idToHex } from "@quorate/proto";
+import type { Alarm } from "@quorate/store";
 import type { Flusher } from "../apply/persistence.ts";
 import type { StoreExchange } from "../apply/store-exchange.ts";
 import type { MemberConfig } from "../config/member-config.ts";
@@ -13,7 +14,6 @@ import type { Proposals } from "../loop/proposals.ts";
 import type { MemberMetrics } from "../metrics/member-metrics.ts";
 import type { MemberObserver } from "../observer.ts";
 import type { StoreRef } from "../reads/store-ref.ts";
-import { alarmName } from "./alarm-text.ts";
 import { AutoCompactor } from "./auto-compactor.ts";
 import { Compactor } from "./compactor.ts";
 import { SpaceKeeper } from "./space-keeper.ts";
@@ -211,4 +211,17 @@ export class Defragmenter {
       took: `${tookMs.toFixed(1)}ms`,
     });
   }
+}
+
+/** "NOSPACE", "CORRUPT", or the number of a kind that this version does not know. */
+export function alarmName(type: AlarmType): string {
+  if (type === AlarmType.NOSPACE) return "NOSPACE";
+  return type === AlarmType.CORRUPT ? "CORRUPT" : String(type);
+}
+
+/** An alarm in the text form of its protobuf message, which Status lists among its errors. */
+export function alarmText({ memberId, type }: Alarm): string {
+  return memberId === 0n
+    ? `alarm:${alarmName(type)}`
+    : `memberID:${memberId} alarm:${alarmName(type)}`;
 }

@@ -20,10 +20,9 @@
 
 import type { Clock } from "@quorate/host";
 import { defined } from "@quorate/proto";
-import type { Change, KeyRange, Mvcc } from "@quorate/store";
+import { type Change, Intervals, intervalOf, type KeyRange, type Mvcc } from "@quorate/store";
 import type { Lifetime } from "../loop/lifetime.ts";
 import { EventLists, WatchEvent } from "./event.ts";
-import { KeyIntervals } from "./key-intervals.ts";
 import type { WatchLimits } from "./limits.ts";
 import { Pass } from "./pass.ts";
 import { RecentEvents } from "./recent-events.ts";
@@ -216,10 +215,10 @@ export class ChangeFeed implements StreamFeed {
   #changedMuch(main: number, touched: readonly KeyRange[]): void {
     this.settle();
     this.#recent = new RecentEvents(main + 1, this.#parts.limits);
-    const keys = new KeyIntervals(touched);
+    const keys = Intervals.of(touched.map(intervalOf));
     for (const stream of this.#parts.streams) {
       for (const watcher of stream.watchers) {
-        if (!watcher.isSynced || !keys.overlaps(watcher.range)) continue;
+        if (!watcher.isSynced || !keys.overlaps(intervalOf(watcher.range))) continue;
         watcher.isSynced = false;
         watcher.nextRevision = Math.max(watcher.nextRevision, main);
         watcher.place?.delete(watcher);

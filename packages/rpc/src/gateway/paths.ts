@@ -3,16 +3,8 @@
  * redirected to the clean one; percent-encoded characters count as themselves.
  */
 import type { HttpHead, HttpResponse } from "@quorate/host";
-import { toUtf8 } from "@quorate/proto";
+import { escapeHtml, toUtf8 } from "@quorate/proto";
 
-/** Go's html.EscapeString. */
-const HTML: Readonly<Record<string, string>> = {
-  "&": "&amp;",
-  "<": "&lt;",
-  ">": "&gt;",
-  '"': "&#34;",
-  "'": "&#39;",
-};
 const UNCLEAN = /\/\/|\/\.\.?(\/|$)/;
 
 /** The decoded path; undefined if its percent-encoding is broken. */
@@ -42,10 +34,9 @@ export function redirect({ method, query }: HttpHead, path: string): HttpRespons
   const location = encodeURI(path) + (query === "" ? "" : `?${query}`);
   if (method !== "GET" && method !== "HEAD")
     return { status: 307, headers: { location }, body: "" };
-  const shown = location.replace(/[&<>"']/g, (char) => HTML[char] ?? char);
   return {
     status: 307,
     headers: { "content-type": "text/html; charset=utf-8", location },
-    body: `<a href="${shown}">Temporary Redirect</a>.\n\n`,
+    body: `<a href="${escapeHtml(location)}">Temporary Redirect</a>.\n\n`,
   };
 }

@@ -1,4 +1,7 @@
 /** What the audit log holds, and what happens where it cannot be written. */
+import type { Authority } from "@quorate/member";
+import { callerOf } from "@quorate/member";
+import type { CallContext } from "@quorate/rpc";
 
 export interface AuditSettings {
   /** "request" adds what a request asks for beside its keys; values are hashed even then. */
@@ -38,4 +41,22 @@ export interface AuditSink {
   space(mostBytes: number): LineSpace | undefined;
   /** The line, with its end, is in the space. @param end the place behind it */
   wrote(end: number): void;
+}
+
+/**
+ * The identity by which a call was served. It was found out when the call was admitted, so it is
+ * at hand; undefined where it is not any more: the token has ended, the user is deleted.
+ */
+export function servedIdentity(
+  authority: Pick<Authority, "identify">,
+  context: CallContext,
+): ProvedIdentity | undefined {
+  try {
+    const identity = authority.identify(callerOf(context));
+    if (!(identity instanceof Promise)) return identity;
+    identity.catch(() => {});
+  } catch {
+    // The call was refused for it.
+  }
+  return undefined;
 }

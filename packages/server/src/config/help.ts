@@ -1,7 +1,7 @@
 /** --help and the tables of docs/reference/configuration.md, made from the declarations. */
 import { gates, stageGates } from "@quorate/member";
-import { type Group, groups, type Stage, type ValueKind } from "./option.ts";
-import { type NamedOption, options, variableName } from "./options.ts";
+import type { Stage, ValueKind } from "./option.ts";
+import { type Group, groups, type NamedOption, options, variableName } from "./options.ts";
 import { flagsOfGates, retiredFlags } from "./retired.ts";
 
 const WIDTH = 100;

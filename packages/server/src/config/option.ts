@@ -15,22 +15,6 @@ import {
   ValueError,
 } from "@quorate/member";
 
-/** Where an option stands in --help and in the docs, in this order. */
-export const groups = [
-  "Member",
-  "Clustering",
-  "Security",
-  "Auth",
-  "Profiling and Monitoring",
-  "Logging",
-  "Audit log",
-  "Distributed tracing",
-  "Features",
-  "Unsafe features",
-] as const;
-
-export type Group = (typeof groups)[number];
-
 /**
  * What setting the option does today.
  * - effective: what its doc says.
@@ -62,7 +46,6 @@ export interface Option<T, F extends string | undefined = string | undefined> {
   readonly defaultDoc: string | undefined;
   /** The unit of the number, such as "ms" or "bytes". */
   readonly unit: string | undefined;
-  readonly group: Group;
   /** One or a few sentences for people. */
   readonly doc: string;
   readonly stage: Stage;
@@ -80,10 +63,8 @@ export interface Option<T, F extends string | undefined = string | undefined> {
   readonly allowed: readonly string[] | undefined;
 }
 
-/** The parts of a declaration besides its type, default and name. */
-export interface OptionSpec<F extends string | undefined = undefined> {
-  readonly group: Group;
-  readonly doc: string;
+/** The parts of a declaration besides its name, type, default and doc. */
+interface OptionSpec<F extends string | undefined> {
   readonly stage?: Stage;
   readonly unit?: string;
   readonly defaultDoc?: string;
@@ -115,6 +96,7 @@ export function refused(why: string, harmless: readonly string[] = []): Stage {
 function make<T, F extends string | undefined>(
   kind: ValueKind,
   defaultText: string,
+  doc: string,
   spec: OptionSpec<F>,
   parse: (text: string) => T,
   fromFile: (value: unknown) => T,
@@ -127,8 +109,7 @@ function make<T, F extends string | undefined>(
     defaultText,
     defaultDoc: spec.defaultDoc,
     unit: spec.unit,
-    group: spec.group,
-    doc: spec.doc,
+    doc,
     stage: spec.stage ?? effective,
     aliases: spec.aliases ?? [],
     fileKey: spec.fileKey,
@@ -148,14 +129,19 @@ function scalarText(value: unknown): string {
 export function stringOption<
   const F extends string | undefined = undefined,
   const A extends string = string,
->(defaultText: string, spec: OptionSpec<F>, allowed?: readonly A[]): Option<A, F> {
+>(
+  defaultText: string,
+  doc: string,
+  spec: OptionSpec<F> & { readonly allowed?: readonly A[] } = {},
+): Option<A, F> {
+  const { allowed } = spec;
   const parse = (text: string): A => {
     if (allowed !== undefined && !(allowed as readonly string[]).includes(text))
       throw new ValueError(`must be one of ${allowed.map((one) => one || '""').join(", ")}`);
     return text as A;
   };
   const fromFile = (value: unknown) => parse(scalarText(value));
-  return make("string", defaultText, spec, parse, fromFile, allowed);
+  return make("string", defaultText, doc, spec, parse, fromFile, allowed);
 }
 
 const YAML_BOOL: Readonly<Record<string, boolean>> = { yes: true, no: false, on: true, off: false };
@@ -163,9 +149,10 @@ const YAML_BOOL: Readonly<Record<string, boolean>> = { yes: true, no: false, on:
 /** Yes or no. On the command line the flag alone means true; a value needs the "=" form. */
 export function boolOption<const F extends string | undefined = undefined>(
   defaultValue: boolean,
-  spec: OptionSpec<F>,
+  doc: string,
+  spec: OptionSpec<F> = {},
 ): Option<boolean, F> {
-  return make("bool", String(defaultValue), spec, parseBool, (value) => {
+  return make("bool", String(defaultValue), doc, spec, parseBool, (value) => {
     if (typeof value === "boolean") return value;
     const text = scalarText(value);
     return YAML_BOOL[text.toLowerCase()] ?? parseBool(text);
@@ -186,12 +173,14 @@ function numberFromFile(
 /** A whole number from 0 to `max`. */
 export function uintOption<const F extends string | undefined = undefined>(
   defaultValue: number,
-  spec: OptionSpec<F>,
-  max: number = Number.MAX_SAFE_INTEGER,
+  doc: string,
+  spec: OptionSpec<F> & { readonly max?: number } = {},
 ): Option<number, F> {
+  const { max = Number.MAX_SAFE_INTEGER } = spec;
   return make(
     "uint",
     String(defaultValue),
+    doc,
     spec,
     (text) => parseInteger(text, 0, max, spec.unit),
     (value) => numberFromFile(value, 0, max, spec.unit),
@@ -201,11 +190,13 @@ export function uintOption<const F extends string | undefined = undefined>(
 /** A whole number that may be negative. */
 export function intOption<const F extends string | undefined = undefined>(
   defaultValue: number,
-  spec: OptionSpec<F>,
+  doc: string,
+  spec: OptionSpec<F> = {},
 ): Option<number, F> {
   return make(
     "int",
     String(defaultValue),
+    doc,
     spec,
     (text) => parseInteger(text, Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER, spec.unit),
     (value) => numberFromFile(value, Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER, spec.unit),
@@ -218,9 +209,10 @@ export function intOption<const F extends string | undefined = undefined>(
  */
 export function durationOption<const F extends string | undefined = undefined>(
   defaultMs: number,
-  spec: OptionSpec<F>,
+  doc: string,
+  spec: OptionSpec<F> = {},
 ): Option<number, F> {
-  return make("duration", formatDurationMs(defaultMs), spec, parseDurationMs, (value) => {
+  return make("duration", formatDurationMs(defaultMs), doc, spec, parseDurationMs, (value) => {
     if (typeof value === "number") return value / 1e6;
     return parseDurationMs(scalarText(value));
   });
@@ -233,9 +225,10 @@ function listText(value: unknown): string {
 /** Comma-separated URLs (in the config file also a list). */
 export function urlsOption<const F extends string | undefined = undefined>(
   defaultText: string,
-  spec: OptionSpec<F>,
+  doc: string,
+  spec: OptionSpec<F> = {},
 ): Option<readonly MemberUrl[], F> {
-  return make("urls", defaultText, spec, parseUrls, (value) => parseUrls(listText(value)));
+  return make("urls", defaultText, doc, spec, parseUrls, (value) => parseUrls(listText(value)));
 }
 
 /**
@@ -243,9 +236,9 @@ export function urlsOption<const F extends string | undefined = undefined>(
  */
 export function listOption<const F extends string | undefined = undefined>(
   defaultText: string,
-  spec: OptionSpec<F>,
-  unique = false,
+  doc: string,
+  spec: OptionSpec<F> & { readonly unique?: boolean } = {},
 ): Option<readonly string[], F> {
-  const parse = unique ? parseUniqueList : parseList;
-  return make("list", defaultText, spec, parse, (value) => parse(listText(value)));
+  const parse = spec.unique ? parseUniqueList : parseList;
+  return make("list", defaultText, doc, spec, parse, (value) => parse(listText(value)));
 }

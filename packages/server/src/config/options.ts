@@ -3,31 +3,57 @@ import type { Option } from "./option.ts";
 import { auditOptions } from "./options-audit.ts";
 import { clusterOptions } from "./options-cluster.ts";
 import { memberOptions } from "./options-member.ts";
-import { operationsOptions } from "./options-operations.ts";
-import { securityOptions } from "./options-security.ts";
+import {
+  featureOptions,
+  loggingOptions,
+  monitoringOptions,
+  tracingOptions,
+  unsafeOptions,
+} from "./options-operations.ts";
+import { authOptions, securityOptions } from "./options-security.ts";
 import { tokenOptions } from "./options-tokens.ts";
 import { flagsOfGates, retiredFlags } from "./retired.ts";
 
-const declared = {
-  ...memberOptions,
-  ...clusterOptions,
-  ...securityOptions,
-  ...tokenOptions,
-  ...auditOptions,
-  ...operationsOptions,
+/** The options under where they stand in --help and in the docs, in this order. */
+const byGroup = {
+  Member: memberOptions,
+  Clustering: clusterOptions,
+  Security: securityOptions,
+  Auth: { ...authOptions, ...tokenOptions },
+  "Profiling and Monitoring": monitoringOptions,
+  Logging: loggingOptions,
+  "Audit log": auditOptions,
+  "Distributed tracing": tracingOptions,
+  Features: featureOptions,
+  "Unsafe features": unsafeOptions,
 };
 
+export type Group = keyof typeof byGroup;
+export const groups = Object.keys(byGroup) as readonly Group[];
+
+type Groups = typeof byGroup;
+type Declared = Groups["Member"] &
+  Groups["Clustering"] &
+  Groups["Security"] &
+  Groups["Auth"] &
+  Groups["Profiling and Monitoring"] &
+  Groups["Logging"] &
+  Groups["Audit log"] &
+  Groups["Distributed tracing"] &
+  Groups["Features"] &
+  Groups["Unsafe features"];
+
 /** The flag names of all options. */
-export type OptionName = keyof typeof declared;
+export type OptionName = keyof Declared;
 
 /** The value of every option, typed as declared. */
 export type OptionValues = {
-  readonly [K in OptionName]: (typeof declared)[K] extends Option<infer T> ? T : never;
+  readonly [K in OptionName]: Declared[K] extends Option<infer T> ? T : never;
 };
 
 /** The fields of ServerConfig that are options' values as they are, named by the declarations. */
 export type PlainConfig = {
-  readonly [K in OptionName as (typeof declared)[K] extends Option<unknown, infer F extends string>
+  readonly [K in OptionName as Declared[K] extends Option<unknown, infer F extends string>
     ? F
     : never]: OptionValues[K];
 };
@@ -42,15 +68,17 @@ export function plainFields(values: OptionValues): PlainConfig {
   return fields as PlainConfig;
 }
 
-/** An option whose key in the config file is filled in. */
-export type NamedOption = Option<unknown> & { readonly fileKey: string };
+/** An option with its group, and its key in the config file filled in. */
+export type NamedOption = Option<unknown> & { readonly group: Group; readonly fileKey: string };
 
 /** Every option under its flag name. */
 export const options: ReadonlyMap<OptionName, NamedOption> = new Map(
-  (Object.entries(declared) as [OptionName, Option<unknown>][]).map(([name, option]) => [
-    name,
-    { ...option, fileKey: option.fileKey ?? name },
-  ]),
+  groups.flatMap((group) =>
+    (Object.entries(byGroup[group]) as [OptionName, Option<unknown>][]).map(([name, option]) => [
+      name,
+      { ...option, group, fileKey: option.fileKey ?? name },
+    ]),
+  ),
 );
 
 /** The ETCD_* variable of a flag. */

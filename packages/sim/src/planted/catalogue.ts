@@ -13,8 +13,8 @@ import { REQUEST_BUGS } from "./catalogue/requests.ts";
 import { STORE_BUGS } from "./catalogue/store.ts";
 import { USER_BUGS } from "./catalogue/users.ts";
 import { WIRE_BUGS } from "./catalogue/wires.ts";
-import type { CatalogueBug } from "./catalogue-bug.ts";
 import type { WorldBug } from "./planted.ts";
+import type { CatalogueBug } from "./source-edit.ts";
 import { editOf } from "./source-edit.ts";
 
 /** The seeds that show the bugs around a member (planted.ts). */

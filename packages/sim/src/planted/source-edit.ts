@@ -16,6 +16,7 @@ import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { parse } from "@babel/parser";
 import type { SourceEdit } from "@quorate/host/testing";
+import type { Changes } from "../base/options.ts";
 
 /** A change of one place in a member's source. */
 export interface SourceBug {
@@ -273,3 +274,17 @@ const isName = ({ type }: Node) => type === "Identifier" || type === "PrivateNam
 
 const keyOf = (node: Node): string =>
   node.type === "PrivateName" ? `#${(node["id"] as Node)["name"]}` : String(node["name"]);
+
+export interface CatalogueBug extends SourceBug {
+  /** Test files that see it, or patterns of them; from the root of the repository. */
+  readonly tests?: readonly string[];
+  /**
+   * How runs that can show it differ from those that seeds draw; absent if they need not differ,
+   * "no" if no run shows it.
+   */
+  readonly sim?: Changes["set"] | "no";
+  /** A seed that shows it: every build runs it. Without one, only `./dev mutants` plants the bug. */
+  readonly seed?: number;
+  /** The same of a random cluster of Raft machines (`./dev sim raft`). */
+  readonly raftSeed?: number;
+}

@@ -11,18 +11,12 @@ import { FAULT_KINDS, type FaultKind, weightsOf } from "../base/fault-kinds.ts";
 import { optionsOf, type SimOptions } from "../base/options.ts";
 import { watchRejections } from "../base/rejections.ts";
 import { type Process, Scheduler } from "../base/scheduler.ts";
-import { CorruptionCheck } from "../check/corruption.ts";
-import { HashCheck } from "../check/hashes.ts";
-import { LeaseCheck } from "../check/lease-lives.ts";
-import { RaftCheck } from "../check/raft.ts";
-import { Safety } from "../check/safety.ts";
 import { ClientNetwork } from "../client-network.ts";
+import { Cluster } from "../cluster.ts";
 import { configsOf } from "../member-config.ts";
 import { Nemesis } from "../nemesis.ts";
-import { Network } from "../network.ts";
-import { Node } from "../node.ts";
+import type { Node } from "../node.ts";
 import { Story } from "../report/story.ts";
-import { leaseCheckOptionsOf } from "../step-limits.ts";
 import { makeClient, ProgramClock } from "./client.ts";
 import { ProgramNemesis } from "./nemesis.ts";
 import type { Program, ProgramOptions, ProgramRun, SimulatedClient } from "./types.ts";
@@ -104,7 +98,7 @@ class World {
   readonly #scheduler = new Scheduler();
   readonly #random: Random;
   readonly #story: Story;
-  readonly #raftCheck = new RaftCheck();
+  readonly #cluster: Cluster;
   readonly #nodes: Node[] = [];
   #nemesis: ProgramNemesis | undefined;
   #clients: ReadonlyMap<SimulatedClient, Process> = new Map();
@@ -116,37 +110,22 @@ class World {
     this.#faults = faults;
     this.#random = new SeededRandom(BigInt(options.seed)).fork("program");
     this.#story = new Story(() => this.#scheduler.nowMs, STORY_LINES);
+    this.#cluster = new Cluster(options, {
+      scheduler: this.#scheduler,
+      story: this.#story,
+      random: this.#random,
+      fail: (error) => this.#fail(error),
+    });
   }
 
   async build(): Promise<void> {
     const options = this.#options;
     const scheduler = this.#scheduler;
     const story = this.#story;
-    const nowMs = (): number => scheduler.nowMs;
     const fail = (error: unknown): void => this.#fail(error);
-    const corruptionCheck = new CorruptionCheck();
-    const leaseCheck = new LeaseCheck(leaseCheckOptionsOf(options), nowMs);
-    const safety = new Safety(leaseCheck, corruptionCheck, nowMs);
-    const hashCheck = new HashCheck(safety);
-    const random = this.#random.fork("network");
-    const network = new Network(options, { scheduler, random, safety, story, fail });
-    const nodeRandom = this.#random.fork("nodes");
+    const { network, leaseCheck } = this.#cluster;
     for (const config of await configsOf(options))
-      this.#nodes.push(
-        new Node(config.name, {
-          options,
-          scheduler,
-          random: nodeRandom,
-          network,
-          safety,
-          raftCheck: this.#raftCheck,
-          hashCheck,
-          corruptionCheck,
-          story,
-          config,
-          fail,
-        }),
-      );
+      this.#nodes.push(this.#cluster.node(config.name, config));
     const clientNetwork = new ClientNetwork(options, {
       scheduler,
       random: this.#random.fork("client network"),
@@ -229,7 +208,7 @@ class World {
       () => isSo() === true || isLate,
       () => {
         if (this.#failure !== undefined) throw this.#failure.error;
-        this.#raftCheck.look();
+        this.#cluster.raftCheck.look();
       },
     );
     timer.cancel();

@@ -2,8 +2,7 @@
 import { count, readArguments } from "../../../../scripts/dev/command-line.ts";
 import { sourceBug } from "../planted/catalogue.ts";
 import { editOf } from "../planted/source-edit.ts";
-import { runOrExplain } from "./run-seed.ts";
-import { searchClusters } from "./search.ts";
+import { runOrExplain, searchClusters } from "./run-seed.ts";
 
 const usage = `./dev sim raft [OPTIONS]: random clusters of Raft machines, without members around them
 

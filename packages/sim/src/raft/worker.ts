@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { parentPort, workerData } from "node:worker_threads";
 import { plantEdit } from "@quorate/host/testing";
 import { defined } from "@quorate/proto";
-import type { Found, Search } from "./search.ts";
+import type { Found, Search } from "./run-seed.ts";
 
 const { edit, first, count } = workerData as Search;
 enableCompileCache(join(import.meta.dirname, "../../../../node_modules/.cache/quorate-sim"));

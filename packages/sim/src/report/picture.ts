@@ -5,7 +5,7 @@
  * nothing but itself. Time is drawn as the order of calls and returns, not to scale.
  */
 
-import { defined } from "@quorate/proto";
+import { defined, escapeHtml } from "@quorate/proto";
 import type { ModelRequest } from "../base/model.ts";
 import { type Operation, words } from "../base/operation.ts";
 
@@ -57,12 +57,6 @@ for (const op of document.querySelectorAll(".op")) {
   op.addEventListener("mouseenter", show); op.addEventListener("focus", show); op.addEventListener("click", show);
 }
 `;
-
-function escaped(text: string): string {
-  return text.replace(/[&<>"]/g, (char) =>
-    defined({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" }[char], "the value"),
-  );
-}
 
 function short(value: string): string {
   return value.length > 8 ? `${value.slice(0, 7)}…` : value;
@@ -117,7 +111,7 @@ export function historyPicture({ title, why, operations, prefix, stuck }: Histor
   for (const [i, client] of clients.entries()) {
     const y = TOP + i * ROW + ROW / 2;
     parts.push(`<line class="row" x1="${LEFT - 8}" x2="${width}" y1="${y}" y2="${y}"/>`);
-    parts.push(`<text class="who" x="8" y="${y + 4}">${escaped(client)}</text>`);
+    parts.push(`<text class="who" x="8" y="${y + 4}">${escapeHtml(client)}</text>`);
   }
   // Each takes effect as soon as it can after the one before it.
   const points = new Map<number, { x: number; number: number }>();
@@ -140,8 +134,8 @@ export function historyPicture({ title, why, operations, prefix, stuck }: Histor
         : request.kind === "range"
           ? "read"
           : "write";
-    const text = escaped(words(op));
-    const label = escaped(`${nameOf(request)} ${foundOf(op)}`);
+    const text = escapeHtml(words(op));
+    const label = escapeHtml(`${nameOf(request)} ${foundOf(op)}`);
     const point = points.get(calledAt);
     const mark =
       point === undefined
@@ -156,18 +150,18 @@ export function historyPicture({ title, why, operations, prefix, stuck }: Histor
       `<text x="${from + 5}" y="${y + 19}">${label}</text>${mark}</g>`,
     );
   }
-  const order = prefix.map((op) => `<li>${escaped(words(op))}</li>`).join("\n");
-  const rest = stuck.map((op) => `<li class="stuck">${escaped(words(op))}</li>`).join("\n");
+  const order = prefix.map((op) => `<li>${escapeHtml(words(op))}</li>`).join("\n");
+  const rest = stuck.map((op) => `<li class="stuck">${escapeHtml(words(op))}</li>`).join("\n");
   return `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${escaped(title)}: not linearizable</title><style>${STYLE}</style></head><body>
-<h1>${escaped(title)}</h1>
+<title>${escapeHtml(title)}: not linearizable</title><style>${STYLE}</style></head><body>
+<h1>${escapeHtml(title)}</h1>
 <p class="key">${sorted.length} operations of ${clients.length} clients.
 <b style="background:var(--bar)"></b>write<b style="background:var(--read)"></b>read
 <b style="background:var(--open)"></b>outcome unknown, or of no matter<b style="background:var(--bad)"></b>cannot come next.
 Numbers: the longest order that explains every answer.
 ${hidden === 0 ? "" : `${hidden} writes of unknown outcome that help nowhere are not drawn.`}</p>
-<pre>${escaped(why)}</pre>
+<pre>${escapeHtml(why)}</pre>
 <div class="scroll"><svg width="${width}" height="${height}" role="img" aria-label="the operations of each client over time">
 ${parts.join("\n")}
 </svg></div>

@@ -3,7 +3,12 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { plantEdit } from "@quorate/host/testing";
 import { defined } from "@quorate/proto";
-import { readArguments } from "../../../../scripts/dev/command-line.ts";
+import {
+  inGroup,
+  readArguments,
+  switchOption,
+  valueOption,
+} from "../../../../scripts/dev/command-line.ts";
 import { optionsOf, type SimOptions } from "../base/options.ts";
 import { type Explains, formatHistory, judgeHistory, parseHistory } from "../check/judge.ts";
 import { editFor } from "../planted/catalogue.ts";
@@ -19,92 +24,39 @@ One of --seed, --seeds and --minutes says what is run; --check and --speed run n
 promise was broken or a history could not be decided, with 2 if the command line makes no sense.`;
 
 const { values } = readArguments(usage, {
-  seed: {
-    type: "string",
-    requiresArg: true,
-    group: "One run:",
-    describe:
+  ...inGroup("One run:", {
+    seed: valueOption(
       "its options, what came of it, and the hash over all its events; the same seed and commit give the same run",
-  },
-  story: {
-    type: "string",
-    requiresArg: true,
-    group: "One run:",
-    describe: "also the last N events of each member",
-  },
-  picture: {
-    type: "string",
-    requiresArg: true,
-    group: "One run:",
-    describe: "also an HTML picture of the part of the clients' history that fails",
-  },
-  history: {
-    type: "string",
-    requiresArg: true,
-    group: "One run:",
-    describe: "also the whole history, for --check",
-  },
-  shrink: {
-    type: "boolean",
-    group: "One run:",
-    describe: "looks for the least that makes the run fail",
-  },
-  seeds: {
-    type: "string",
-    requiresArg: true,
-    group: "Many runs:",
-    describe: "so many from --from on, or these",
-  },
-  minutes: {
-    type: "string",
-    requiresArg: true,
-    group: "Many runs:",
-    describe: "as many as there is time for",
-  },
-  from: { type: "string", requiresArg: true, group: "Many runs:", describe: "the first seed (1)" },
-  workers: {
-    type: "string",
-    requiresArg: true,
-    group: "Many runs:",
-    describe: "processors to use (all)",
-  },
-  summary: {
-    type: "string",
-    requiresArg: true,
-    group: "Many runs:",
-    describe: "adds a line of JSON with the sums to the file",
-  },
-  set: {
-    type: "string",
-    array: true,
-    requiresArg: true,
-    group: "What is run:",
-    describe: "an option other than the seed draws it, as in --set members=5; may be given again",
-  },
-  without: {
-    type: "string",
-    array: true,
-    requiresArg: true,
-    group: "What is run:",
-    describe: "without a kind of fault, as in --without kill; may be given again",
-  },
-  bug: {
-    type: "string",
-    requiresArg: true,
-    group: "What is run:",
-    describe: "with a planted bug; of many seeds, until it is found",
-  },
-  check: {
-    type: "string",
-    requiresArg: true,
-    group: "Other:",
-    describe: "judges a history in a file (with --picture)",
-  },
-  speed: {
-    type: "boolean",
-    group: "Other:",
-    describe: "measures how much faster than real time a cluster is simulated",
-  },
+    ),
+    story: valueOption("also the last N events of each member"),
+    picture: valueOption("also an HTML picture of the part of the clients' history that fails"),
+    history: valueOption("also the whole history, for --check"),
+    shrink: switchOption("looks for the least that makes the run fail"),
+  }),
+  ...inGroup("Many runs:", {
+    seeds: valueOption("so many from --from on, or these"),
+    minutes: valueOption("as many as there is time for"),
+    from: valueOption("the first seed (1)"),
+    workers: valueOption("processors to use (all)"),
+    summary: valueOption("adds a line of JSON with the sums to the file"),
+  }),
+  ...inGroup("What is run:", {
+    set: {
+      ...valueOption(
+        "an option other than the seed draws it, as in --set members=5; may be given again",
+      ),
+      array: true,
+    },
+    without: {
+      ...valueOption("without a kind of fault, as in --without kill; may be given again"),
+      array: true,
+    },
+    bug: valueOption("with a planted bug; of many seeds, until it is found"),
+  }),
+  ...inGroup("Other:", {
+    check: valueOption("judges a history in a file (with --picture)"),
+    speed: switchOption("measures how much faster than real time a cluster is simulated"),
+  }),
 });
 
 function print(text: string): void {
@@ -166,13 +118,13 @@ async function main(): Promise<boolean> {
   const { bug } = values;
   const changes = parseChanges(values.set ?? [], values.without ?? []);
   if (values.check !== undefined) return check(values.check);
-  if (values.speed === true) {
+  if (values.speed) {
     await measureSpeed(print);
     return true;
   }
   if (values.seed !== undefined) {
     const seed = numberOf("seed", 1);
-    if (values.shrink === true) {
+    if (values.shrink) {
       const least = await shrinkSeed(seed, bug, changes, await load(), print);
       if (least === undefined) print("all promises held: there is nothing to shrink");
       return least === undefined;

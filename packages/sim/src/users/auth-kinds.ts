@@ -1,51 +1,15 @@
 /** The requests of the Auth service as they are in the log: fields of InternalRaftRequest. */
-import {
-  AuthDisableRequest,
-  AuthEnableRequest,
-  AuthRoleAddRequest,
-  AuthRoleDeleteRequest,
-  AuthRoleGetRequest,
-  AuthRoleGrantPermissionRequest,
-  AuthRoleListRequest,
-  AuthRoleRevokePermissionRequest,
-  AuthStatusRequest,
-  AuthUserAddRequest,
-  AuthUserChangePasswordRequest,
-  AuthUserDeleteRequest,
-  AuthUserGetRequest,
-  AuthUserGrantRoleRequest,
-  AuthUserListRequest,
-  AuthUserRevokeRoleRequest,
-  InternalAuthenticateRequest,
-  type InternalRaftRequest,
-  UserCreationsRequest,
-} from "@quorate/proto";
+import type { InternalRaftRequest } from "@quorate/proto";
+import { AUTH_REQUESTS } from "@quorate/store";
 
-/** Their types, by field. */
-export const AUTH_KINDS = {
-  authenticate: InternalAuthenticateRequest,
-  authStatus: AuthStatusRequest,
-  authEnable: AuthEnableRequest,
-  authDisable: AuthDisableRequest,
-  authUserCreations: UserCreationsRequest,
-  authUserAdd: AuthUserAddRequest,
-  authUserDelete: AuthUserDeleteRequest,
-  authUserGet: AuthUserGetRequest,
-  authUserChangePassword: AuthUserChangePasswordRequest,
-  authUserGrantRole: AuthUserGrantRoleRequest,
-  authUserRevokeRole: AuthUserRevokeRoleRequest,
-  authUserList: AuthUserListRequest,
-  authRoleAdd: AuthRoleAddRequest,
-  authRoleDelete: AuthRoleDeleteRequest,
-  authRoleGet: AuthRoleGetRequest,
-  authRoleGrantPermission: AuthRoleGrantPermissionRequest,
-  authRoleRevokePermission: AuthRoleRevokePermissionRequest,
-  authRoleList: AuthRoleListRequest,
-} as const;
+export type AuthKind = keyof typeof AUTH_REQUESTS;
 
-export type AuthKind = keyof typeof AUTH_KINDS;
+/** The message of a kind. */
+export type AuthMessage<K extends AuthKind> = ReturnType<
+  (typeof AUTH_REQUESTS)[K]["type"]["decode"]
+>;
 
-const NAMES = Object.keys(AUTH_KINDS) as readonly AuthKind[];
+const NAMES = Object.keys(AUTH_REQUESTS) as readonly AuthKind[];
 
 /** The request of the Auth service in an entry; undefined where it has another. */
 export function authKindOf(internal: InternalRaftRequest): AuthKind | undefined {
@@ -54,5 +18,5 @@ export function authKindOf(internal: InternalRaftRequest): AuthKind | undefined 
 
 /** The message of a request. */
 export function decodeAuth(kind: AuthKind, bytes: Uint8Array): unknown {
-  return AUTH_KINDS[kind].decode(bytes);
+  return AUTH_REQUESTS[kind].type.decode(bytes);
 }

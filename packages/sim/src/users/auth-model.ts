@@ -12,7 +12,7 @@ import {
   toBase64,
   toLatin1,
 } from "@quorate/proto";
-import { type AUTH_KINDS, type AuthKind, decodeAuth } from "./auth-kinds.ts";
+import { type AuthKind, type AuthMessage, decodeAuth } from "./auth-kinds.ts";
 
 /** What may be done with a key. */
 export type KeyAccess = "read" | "write";
@@ -267,10 +267,7 @@ function grant(
 
 /** What each request does, or the error that it comes to. */
 const CHANGES: {
-  readonly [K in AuthKind]: (
-    state: AuthModel,
-    request: ReturnType<(typeof AUTH_KINDS)[K]["decode"]>,
-  ) => AuthModel | ErrorName;
+  readonly [K in AuthKind]: (state: AuthModel, request: AuthMessage<K>) => AuthModel | ErrorName;
 } = {
   authenticate(state, { name }) {
     if (!state.isEnabled) return "AuthNotEnabled";

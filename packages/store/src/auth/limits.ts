@@ -13,7 +13,7 @@ export const MAX_ROLES = 10_000;
 export const MAX_USER_ROLES = 1_000;
 /** Permissions of one role. */
 export const MAX_ROLE_PERMISSIONS = 10_000;
-/** Permissions of all roles. Those of one user are merged in parts (intervals.ts). */
+/** Permissions of all roles. Those of one user are merged in parts (mvcc/intervals.ts). */
 export const MAX_PERMISSIONS = 20_000;
 /** Bytes of the name of a user or a role. */
 export const MAX_NAME_BYTES = 1_024;

@@ -9,7 +9,14 @@
  * etcd: server/auth/range_perm_cache.go.
  */
 import { type authpb, toLatin1 } from "@quorate/proto";
-import { type Coverage, type Interval, Intervals, MergingIntervals, OPEN } from "./intervals.ts";
+import {
+  type Coverage,
+  type Interval,
+  Intervals,
+  intervalOf,
+  MergingIntervals,
+} from "../mvcc/intervals.ts";
+import { keyRange } from "../mvcc/read-view.ts";
 
 /** What may be done with a key. */
 export type KeyAccess = "read" | "write";
@@ -24,11 +31,8 @@ function isOpenEnd(rangeEnd: Uint8Array): boolean {
 }
 
 /** The interval of a permission or a request; undefined for a key that is no key. */
-function intervalOf(key: Uint8Array, rangeEnd: Uint8Array): Interval | undefined {
-  if (key.length === 0) return undefined;
-  const begin = toLatin1(key);
-  if (rangeEnd.length === 0) return { begin, end: `${begin}\0` };
-  return { begin, end: isOpenEnd(rangeEnd) ? OPEN : toLatin1(rangeEnd) };
+function intervalOfKeys(key: Uint8Array, rangeEnd: Uint8Array): Interval | undefined {
+  return key.length === 0 ? undefined : intervalOf(keyRange(key, rangeEnd));
 }
 
 /** Those of permissions that are known: a change of a role makes few new ones. */
@@ -37,7 +41,7 @@ const KNOWN = new WeakMap<authpb.Permission, Interval>();
 function intervalOfPermission(permission: authpb.Permission): Interval | undefined {
   const known = KNOWN.get(permission);
   if (known !== undefined) return known;
-  const interval = intervalOf(permission.key, permission.rangeEnd);
+  const interval = intervalOfKeys(permission.key, permission.rangeEnd);
   if (interval !== undefined) KNOWN.set(permission, interval);
   return interval;
 }
@@ -63,7 +67,7 @@ export class PermissionSet {
       if (permType === READ || permType === READ_WRITE) read.push(interval);
       if (permType === WRITE || permType === READ_WRITE) write.push(interval);
     }
-    return new PermissionSet(Intervals.of(read.sort(byBegin)), Intervals.of(write.sort(byBegin)));
+    return new PermissionSet(Intervals.of(read), Intervals.of(write));
   }
 
   /** What several roles permit together; it is merged by and by. @param roles each made by `of` */
@@ -88,7 +92,7 @@ export class PermissionSet {
    * @param rangeEnd as in requests: empty for the key alone, one zero byte for no end
    */
   covers(access: KeyAccess, key: Uint8Array, rangeEnd: Uint8Array): boolean {
-    const interval = intervalOf(key, rangeEnd);
+    const interval = intervalOfKeys(key, rangeEnd);
     if (interval === undefined) return false;
     return (access === "read" ? this.#read : this.#write).covers(interval);
   }
@@ -98,11 +102,6 @@ export class PermissionSet {
     const intervals = access === "read" ? this.#read : this.#write;
     return intervals.covers({ begin: key, end: `${key}\0` });
   }
-}
-
-/** A role's permissions are in the order of their keys: what is sorted is one run. */
-function byBegin(a: Interval, b: Interval): number {
-  return a.begin < b.begin ? -1 : a.begin > b.begin ? 1 : 0;
 }
 
 /**

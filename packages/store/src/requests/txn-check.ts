@@ -13,6 +13,7 @@ import {
   toLatin1,
   WireError,
 } from "@quorate/proto";
+import { type Interval, Intervals } from "../mvcc/intervals.ts";
 import { checkDeleteRange } from "./delete-range.ts";
 import { checkPut, putCostBytes } from "./put.ts";
 import { checkRange } from "./range.ts";
@@ -125,59 +126,29 @@ function listCostBytes(ops: readonly RequestOp[]): number {
   return bytes;
 }
 
-interface Interval {
-  readonly from: string;
-  /** Excluded. */
-  readonly to: string;
-}
-
-/** A set of key intervals with a test for a key. Sorted at the first test after an addition. */
+/** The keys that deletions cover. */
 class DeletedKeys {
-  #intervals: Interval[] = [];
-  #sorted = true;
+  readonly #added: Interval[] = [];
+  /** Made at the first question after an addition. */
+  #intervals: Intervals | undefined;
 
   /** Adds one key (no rangeEnd), or those from `key` (included) to `rangeEnd` (excluded). */
   add(key: string, rangeEnd: string): void {
-    const to = rangeEnd === "" ? `${key}\0` : rangeEnd;
-    // Also ignores a range without an upper bound ("\0"), like etcd's check.
-    if (to <= key) return;
-    this.#intervals.push({ from: key, to });
-    this.#sorted = false;
+    // A range without an upper bound ("\0") is empty here, as in etcd's check.
+    this.#added.push({ begin: key, end: rangeEnd === "" ? `${key}\0` : rangeEnd });
+    this.#intervals = undefined;
   }
 
   addAll(other: DeletedKeys): void {
-    if (other.#intervals.length === 0) return;
-    this.#intervals = this.#intervals.concat(other.#intervals);
-    this.#sorted = false;
+    if (other.#added.length === 0) return;
+    for (const one of other.#added) this.#added.push(one);
+    this.#intervals = undefined;
   }
 
-  /** True if an interval covers the key. */
   has(key: string): boolean {
-    if (this.#intervals.length === 0) return false;
-    if (!this.#sorted) this.#sort();
-    const intervals = this.#intervals;
-    let low = 0;
-    let high = intervals.length;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if (intervals[middle].from <= key) low = middle + 1;
-      else high = middle;
-    }
-    return low > 0 && key < intervals[low - 1].to;
-  }
-
-  /** Sorts the intervals and merges those that overlap. */
-  #sort(): void {
-    const joined: Interval[] = [];
-    for (const next of this.#intervals.sort((a, b) =>
-      a.from < b.from ? -1 : a.from > b.from ? 1 : 0,
-    )) {
-      const last = joined.at(-1);
-      if (last === undefined || next.from > last.to) joined.push(next);
-      else if (next.to > last.to) joined[joined.length - 1] = { from: last.from, to: next.to };
-    }
-    this.#intervals = joined;
-    this.#sorted = true;
+    if (this.#added.length === 0) return false;
+    this.#intervals ??= Intervals.of(this.#added);
+    return this.#intervals.endAt(key) !== undefined;
   }
 }
 

@@ -110,7 +110,7 @@ export function* txnInSteps(
 ): Steps<TxnResponse> {
   const plan = yield* decide(mvcc.view, request);
   yield* check(mvcc.view, leases, plan, []);
-  if (operationsOf(plan) > 1) mvcc.counts.txns++;
+  if (operationCount(plan) > 1) mvcc.counts.txns++;
   if (isReadOnlyTxn(request)) return yield* readOnly(mvcc.view, plan, answered);
   const txn = mvcc.beginLong(leases);
   const response = yield* run(txn, plan, answered);
@@ -131,8 +131,8 @@ function* decide(view: ReadView, request: TxnRequest): Steps<Plan> {
 }
 
 /** The number of ranges, puts and deletions that will run. */
-function operationsOf({ ops, nested }: Plan): number {
-  return nested.reduce((sum, plan) => sum + operationsOf(plan), ops.length - nested.length);
+function operationCount({ ops, nested }: Plan): number {
+  return nested.reduce((sum, plan) => sum + operationCount(plan), ops.length - nested.length);
 }
 
 /** The keys that earlier operations would put or delete, in order. */

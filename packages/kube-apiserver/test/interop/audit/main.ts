@@ -1,10 +1,15 @@
 /** The command `./dev compare audit`: kube-apiserver's audit log beside ours. */
+
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { startApiServer } from "@quorate/kube-apiserver/node";
-import { readArguments } from "../../../../../scripts/dev/command-line.ts";
+import {
+  readArguments,
+  switchOption,
+  valueOption,
+} from "../../../../../scripts/dev/command-line.ts";
 import { withKubeApiserver } from "../kube-process.ts";
 import { auditOptions, keptEvents, keptPath } from "./kept.ts";
 import { type Event, eventsOf } from "./play.ts";
@@ -16,17 +21,10 @@ Sends requests to a new API server of ours, and compares the lines of its audit 
 kube-apiserver 1.36.`;
 
 const { values } = readArguments(HELP, {
-  etcd: {
-    type: "string",
-    requiresArg: true,
-    describe:
-      "an empty etcd: kube-apiserver (on PATH) is started on it, and compared with (default: its stored events count)",
-  },
-  record: {
-    type: "boolean",
-    default: false,
-    describe: "store kube-apiserver's events for the test of the build",
-  },
+  etcd: valueOption(
+    "an empty etcd: kube-apiserver (on PATH) is started on it, and compared with (default: its stored events count)",
+  ),
+  record: switchOption("store kube-apiserver's events for the test of the build"),
 });
 
 function kubeEvents(etcd: string): Promise<readonly Event[][]> {

@@ -7,11 +7,12 @@
  *     ./dev compare cel --all        shows each difference
  *     ./dev compare cel --write      renews kubernetes-1.36.jsonl, which a test replays
  */
+
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { readArguments } from "../../../../../scripts/dev/command-line.ts";
+import { readArguments, switchOption } from "../../../../../scripts/dev/command-line.ts";
 import { difference, KNOWN, ours, type Result } from "./compare.ts";
 import { celCases, ownCases } from "./expressions.ts";
 
@@ -30,8 +31,8 @@ function go(args: readonly string[], cwd: string): string | undefined {
 const { values } = readArguments(
   "./dev compare cel [OPTIONS]: expressions beside Kubernetes' own CEL environment",
   {
-    all: { type: "boolean", default: false, describe: "show each difference" },
-    write: { type: "boolean", default: false, describe: "renew the kept results" },
+    all: switchOption("show each difference"),
+    write: switchOption("renew the kept results"),
   },
 );
 const source = join(import.meta.dirname, "../go/cel");

@@ -5,12 +5,13 @@
  *     ./dev clients go --objects 50000
  *     ./dev clients go --checks informer,envtest
  */
+
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startApiServer } from "@quorate/kube-apiserver/node";
-import { readArguments } from "../../../../../scripts/dev/command-line.ts";
+import { readArguments, valueOption } from "../../../../../scripts/dev/command-line.ts";
 import { envtestAssets } from "../../envtest-assets.ts";
 
 /** Runs a program to its end; the server in this process goes on. */
@@ -26,8 +27,8 @@ function run(command: string, args: readonly string[], cwd: string, env = {}): P
 const { values } = readArguments(
   "./dev clients go [OPTIONS]: programs of client-go and controller-runtime on the API server",
   {
-    objects: { type: "string", default: "1000", requiresArg: true, describe: "how many objects" },
-    checks: { type: "string", default: "", requiresArg: true, describe: "only these, by commas" },
+    objects: valueOption("how many objects", "1000"),
+    checks: valueOption("only these, by commas", ""),
   },
 );
 const directory = mkdtempSync(join(tmpdir(), "clients-"));

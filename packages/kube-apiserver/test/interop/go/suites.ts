@@ -6,13 +6,18 @@
  *     ./dev clients suites --only gateway-api
  *     ./dev clients suites --assets /usr/local/kubebuilder/bin     with kube-apiserver
  */
+
 import { spawn, spawnSync } from "node:child_process";
 import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startApiServer } from "@quorate/kube-apiserver/node";
 import { loadAll } from "js-yaml";
-import { readArguments } from "../../../../../scripts/dev/command-line.ts";
+import {
+  readArguments,
+  switchOption,
+  valueOption,
+} from "../../../../../scripts/dev/command-line.ts";
 import { envtestAssets } from "../../envtest-assets.ts";
 
 interface Suite {
@@ -86,14 +91,9 @@ function countsOf(text: string): string {
 const { values } = readArguments(
   "./dev clients suites [OPTIONS]: tests of other projects on the API server",
   {
-    only: { type: "string", default: "", requiresArg: true, describe: "one suite by its name" },
-    assets: {
-      type: "string",
-      default: envtestAssets(),
-      requiresArg: true,
-      describe: "directory with etcd and kube-apiserver",
-    },
-    log: { type: "boolean", default: false, describe: "show what the tests print" },
+    only: valueOption("one suite by its name", ""),
+    assets: valueOption("directory with etcd and kube-apiserver", envtestAssets()),
+    log: switchOption("show what the tests print"),
   },
 );
 

@@ -2,8 +2,13 @@
  * The command `./dev compare kubectl`: the same command lines of kubectl on Kubernetes' API server
  * and on Quorate's.
  */
+
 import { readFileSync, writeFileSync } from "node:fs";
-import { readArguments } from "../../../../../scripts/dev/command-line.ts";
+import {
+  readArguments,
+  switchOption,
+  valueOption,
+} from "../../../../../scripts/dev/command-line.ts";
 import { findProgram } from "../../../../../test/support/executables.ts";
 import { knownDifferences, readScenarios, runAll, transcriptPath } from "./files.ts";
 import { formatTranscript, parseTranscript } from "./scenario.ts";
@@ -50,17 +55,8 @@ function printDifference(expected: readonly string[], got: readonly string[]): v
 
 async function run(): Promise<number> {
   const { values } = readArguments(HELP, {
-    only: {
-      type: "string",
-      default: "",
-      requiresArg: true,
-      describe: "only scenarios whose name contains TEXT",
-    },
-    record: {
-      type: "boolean",
-      default: false,
-      describe: "run them on kube-apiserver, and store the transcript",
-    },
+    only: valueOption("only scenarios whose name contains TEXT", ""),
+    record: switchOption("run them on kube-apiserver, and store the transcript"),
   });
   if (kubectl === undefined) throw new Error("kubectl is not installed");
   const minor = minorOf(kubectl);

@@ -1,6 +1,11 @@
 /** The command `./dev compare policies`: kube-apiserver's admission policies beside ours. */
+
 import { startApiServer } from "@quorate/kube-apiserver/node";
-import { readArguments } from "../../../../../scripts/dev/command-line.ts";
+import {
+  readArguments,
+  switchOption,
+  valueOption,
+} from "../../../../../scripts/dev/command-line.ts";
 import { withKubeApiserver } from "../kube-process.ts";
 import { accessOf } from "../rest/exchange.ts";
 import { differencesFrom, keepAnswers, keptAnswers, record } from "./play.ts";
@@ -12,23 +17,11 @@ new API server of ours, and compares the answers with those of kube-apiserver 1.
 
 async function run(): Promise<boolean> {
   const { values } = readArguments(HELP, {
-    etcd: {
-      type: "string",
-      requiresArg: true,
-      describe:
-        "an empty etcd: kube-apiserver (on PATH) is started on it, and compared with (default: its stored answers count)",
-    },
-    record: {
-      type: "boolean",
-      default: false,
-      describe: "store kube-apiserver's answers for the test of the build",
-    },
-    only: {
-      type: "string",
-      default: "",
-      requiresArg: true,
-      describe: "print only differences whose request contains TEXT",
-    },
+    etcd: valueOption(
+      "an empty etcd: kube-apiserver (on PATH) is started on it, and compared with (default: its stored answers count)",
+    ),
+    record: switchOption("store kube-apiserver's answers for the test of the build"),
+    only: valueOption("print only differences whose request contains TEXT", ""),
   });
   const { etcd, only } = values;
   const theirs = etcd === undefined ? keptAnswers() : await withKubeApiserver(etcd, record);

@@ -1,9 +1,10 @@
 /** The command `./dev compare policy`: decisions and refusals of kube-apiserver beside ours. */
+
 import { readFileSync, writeFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
 import { startApiServer } from "@quorate/kube-apiserver/node";
-import { readArguments } from "../../../../../scripts/dev/command-line.ts";
+import { readArguments, valueOption } from "../../../../../scripts/dev/command-line.ts";
 import { withKubeApiserver } from "../kube-process.ts";
 import { type ApiAccess, type ApiResponse, accessOf, exchange } from "../rest/exchange.ts";
 import { normalised } from "../rest/normalise.ts";
@@ -46,20 +47,10 @@ function show(step: PolicyStep, theirs: ApiResponse, ours: ApiResponse, only: st
 }
 
 const { values } = readArguments(HELP, {
-  etcd: {
-    type: "string",
-    default: "http://127.0.0.1:2379",
-    requiresArg: true,
-    describe: "an empty etcd or member for kube-apiserver",
-  },
-  keep: { type: "string", requiresArg: true, describe: "store kube-apiserver's responses" },
-  kept: { type: "string", requiresArg: true, describe: "compare with stored responses instead" },
-  only: {
-    type: "string",
-    default: "",
-    requiresArg: true,
-    describe: "print only differences whose request contains TEXT",
-  },
+  etcd: valueOption("an empty etcd or member for kube-apiserver", "http://127.0.0.1:2379"),
+  keep: valueOption("store kube-apiserver's responses"),
+  kept: valueOption("compare with stored responses instead"),
+  only: valueOption("print only differences whose request contains TEXT", ""),
 });
 
 async function run(): Promise<void> {

@@ -1,7 +1,12 @@
 /** The command `./dev compare kube-api`: kube-apiserver's responses beside ours. */
+
 import { readFileSync, writeFileSync } from "node:fs";
 import { startApiServer } from "@quorate/kube-apiserver/node";
-import { readArguments } from "../../../../../scripts/dev/command-line.ts";
+import {
+  readArguments,
+  switchOption,
+  valueOption,
+} from "../../../../../scripts/dev/command-line.ts";
 import { differencesOf, responsesOf } from "./compare.ts";
 import { accessOf } from "./exchange.ts";
 import { keptPath, keptResponses } from "./kept.ts";
@@ -15,28 +20,13 @@ const MAX_SHOWN_CHARS = 3000;
 
 async function run(): Promise<boolean> {
   const { values } = readArguments(HELP, {
-    kubeconfig: {
-      type: "string",
-      requiresArg: true,
-      describe: "send them to a new kube-apiserver too (default: its stored responses count)",
-    },
-    random: {
-      type: "string",
-      requiresArg: true,
-      describe: "random requests instead, to both servers (needs --kubeconfig)",
-    },
-    count: { type: "string", default: "2000", requiresArg: true, describe: "how many of them" },
-    record: {
-      type: "boolean",
-      default: false,
-      describe: "store kube-apiserver's responses for the test of the build",
-    },
-    only: {
-      type: "string",
-      default: "",
-      requiresArg: true,
-      describe: "print only differences whose request contains TEXT",
-    },
+    kubeconfig: valueOption(
+      "send them to a new kube-apiserver too (default: its stored responses count)",
+    ),
+    random: valueOption("random requests instead, to both servers (needs --kubeconfig)"),
+    count: valueOption("how many of them", "2000"),
+    record: switchOption("store kube-apiserver's responses for the test of the build"),
+    only: valueOption("print only differences whose request contains TEXT", ""),
   });
   const { random } = values;
   const all = random === undefined ? steps() : randomised(Number(random), Number(values.count));

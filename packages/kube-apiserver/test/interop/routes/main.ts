@@ -1,6 +1,11 @@
 /** The command `./dev compare routes`: kube-apiserver's routes beside ours, pair by pair. */
+
 import { startApiServer } from "@quorate/kube-apiserver/node";
-import { readArguments } from "../../../../../scripts/dev/command-line.ts";
+import {
+  readArguments,
+  switchOption,
+  valueOption,
+} from "../../../../../scripts/dev/command-line.ts";
 import { withKubeApiserver } from "../kube-process.ts";
 import { accessOf } from "../rest/exchange.ts";
 import { keepAnswers, keptAnswers, routeDifferences } from "./kept.ts";
@@ -13,23 +18,11 @@ the answers with those of kube-apiserver 1.36.`;
 
 async function run(): Promise<boolean> {
   const { values } = readArguments(HELP, {
-    etcd: {
-      type: "string",
-      requiresArg: true,
-      describe:
-        "an empty etcd: kube-apiserver (on PATH) is started on it, and compared with (default: its stored answers count)",
-    },
-    record: {
-      type: "boolean",
-      default: false,
-      describe: "store kube-apiserver's answers for the test of the build",
-    },
-    only: {
-      type: "string",
-      default: "",
-      requiresArg: true,
-      describe: "only paths that contain TEXT",
-    },
+    etcd: valueOption(
+      "an empty etcd: kube-apiserver (on PATH) is started on it, and compared with (default: its stored answers count)",
+    ),
+    record: switchOption("store kube-apiserver's answers for the test of the build"),
+    only: valueOption("only paths that contain TEXT", ""),
   });
   const { etcd, only } = values;
   const theirs =

@@ -1,5 +1,9 @@
 /** Runs random histories of the Cacher; its options are in `readArguments`. */
-import { readArguments } from "../../../../../scripts/dev/command-line.ts";
+import {
+  readArguments,
+  switchOption,
+  valueOption,
+} from "../../../../../scripts/dev/command-line.ts";
 import { CACHER_BUGS } from "../../mutants.ts";
 import { runInCluster } from "../cluster/run-in-cluster.ts";
 import { hunt } from "./hunt.ts";
@@ -10,20 +14,16 @@ const usage = `./dev sim cacher [OPTIONS]: random histories over two Cachers on 
 Judges them; a failure is a seed. Exits with 1 if a run has a problem, or a planted bug is not found.`;
 
 const { values } = readArguments(usage, {
-  seed: { type: "string", default: "1", requiresArg: true, describe: "the first seed" },
-  runs: { type: "string", default: "200", requiresArg: true, describe: "how many seeds" },
+  seed: valueOption("the first seed", "1"),
+  runs: valueOption("how many seeds", "200"),
   below: {
     choices: ["fake", "etcd", "cluster"] as const,
     default: "fake",
     describe:
       "the store; etcd is EtcdStore over a cluster in memory, cluster is EtcdStore over the simulator's members, under its faults",
   },
-  planted: {
-    type: "boolean",
-    default: false,
-    describe: "hunts each planted bug instead (with --below cluster: there)",
-  },
-  verbose: { type: "boolean", default: false, describe: "prints what happened in each run" },
+  planted: switchOption("hunts each planted bug instead (with --below cluster: there)"),
+  verbose: switchOption("prints what happened in each run"),
 });
 
 async function historyOf(seed: bigint): Promise<HistoryResult> {

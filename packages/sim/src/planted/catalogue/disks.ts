@@ -1,5 +1,5 @@
 /** Bugs in logs, disks and restored members. */
-import type { CatalogueBug } from "../catalogue-bug.ts";
+import type { CatalogueBug } from "../source-edit.ts";
 import { HARSH_DISKS } from "./conditions.ts";
 
 const WAL_TESTS = ["packages/wal/test/*.test.ts"];

@@ -1,5 +1,5 @@
 /** Bugs in what a member does among members of etcd. */
-import type { CatalogueBug } from "../catalogue-bug.ts";
+import type { CatalogueBug } from "../source-edit.ts";
 import { SABOTAGE } from "./conditions.ts";
 
 const AMONG_ETCD = { etcdMembers: 1, members: 3, faultPhaseMs: 2000 };

@@ -1,5 +1,5 @@
 /** Bugs in Raft (packages/raft). */
-import type { CatalogueBug } from "../catalogue-bug.ts";
+import type { CatalogueBug } from "../source-edit.ts";
 import { FIRST_ELECTIONS } from "./conditions.ts";
 
 const RAFT_TESTS = ["packages/raft/test/*.test.ts"];

@@ -3,7 +3,7 @@
  * what follows rests on. Each is planted without that look, and names the tests in which the world
  * changes in between: without such a test, the look could go and nobody would see it.
  */
-import type { CatalogueBug } from "../catalogue-bug.ts";
+import type { CatalogueBug } from "../source-edit.ts";
 
 const KEEPER_TESTS = ["packages/member/test/lease-keeper.test.ts"];
 const MARKS_TESTS = ["packages/member/test/marks.test.ts"];

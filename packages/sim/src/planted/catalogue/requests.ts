@@ -1,5 +1,5 @@
 /** Bugs in what the requests of KV mean: one or more for each thing that clients can ask for. */
-import type { CatalogueBug } from "../catalogue-bug.ts";
+import type { CatalogueBug } from "../source-edit.ts";
 
 const KV = {
   tests: ["packages/store/test/mvcc*.test.ts"],

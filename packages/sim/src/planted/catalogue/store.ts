@@ -1,5 +1,5 @@
 /** Bugs in the replicated state, in its records and in what entries do to it. */
-import type { CatalogueBug } from "../catalogue-bug.ts";
+import type { CatalogueBug } from "../source-edit.ts";
 import { HARSH_DISKS, MEMBERSHIP, READS, SLICES, TIGHT_QUOTA } from "./conditions.ts";
 
 export const STORE_BUGS: Readonly<Record<string, CatalogueBug>> = {

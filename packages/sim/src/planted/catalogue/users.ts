@@ -1,5 +1,5 @@
 /** Bugs in what a user is permitted, one check left out in each. */
-import type { CatalogueBug } from "../catalogue-bug.ts";
+import type { CatalogueBug } from "../source-edit.ts";
 import { USERS } from "./conditions.ts";
 
 export const USER_BUGS: Readonly<Record<string, CatalogueBug>> = {

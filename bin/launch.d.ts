@@ -1,0 +1,2 @@
+/** See launch.js. */
+export declare function freshBundle(name: string): string | undefined;

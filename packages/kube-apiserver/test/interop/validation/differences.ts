@@ -1,0 +1,20 @@
+/** Cases with another answer than kube-apiserver's, by what they begin with, and why. */
+export const DIFFERENCES: readonly (readonly [begin: string, why: string])[] = [
+  ["pods create spec.priorityClassName", "kube-apiserver's admission looks for the class first"],
+  ["pods create spec.runtimeClassName", "kube-apiserver's admission looks for the class first"],
+  ["pods create spec.preemptionPolicy", "kube-apiserver's admission sets it from the class"],
+  ["pods create spec.resources", "kube-apiserver fills in requests of the pod from its limits"],
+  ["ingresses create spec.rules = []", "an empty list is read as none"],
+  ['horizontalpodautoscalers create spec.behavior = {"scaleUp":{"policies":[]', "the same"],
+  [
+    'services create spec.type = "NodePort" ; spec.ports = [{"port":80,"nodePort":30080,"n',
+    "addresses and ports of nodes are not allocated",
+  ],
+  ['services create spec.clusterIP = "10.9.0.9"', "the same"],
+  ['services create spec.clusterIP = "::1"', "the same"],
+  ['services create spec.ipFamilies = ["IPv6"]', "the same"],
+  ['services create spec.ipFamilyPolicy = "RequireDualStack"', "the same"],
+  ['services update spec.clusterIP = "10.0.0.77"', "the same"],
+  ['services update spec.clusterIP = "None"', "the same"],
+  ['services update spec.ipFamilies = ["IPv6"]', "the same"],
+];
