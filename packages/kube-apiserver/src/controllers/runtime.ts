@@ -10,6 +10,7 @@ import type { Clock, Logger, Random, Timer } from "@quorate/host";
 import {
   Canceller,
   type Getter,
+  type KubeObject,
   type Lister,
   type ServedResources,
   textOf,
@@ -18,6 +19,7 @@ import {
 import { defined } from "@quorate/proto";
 import type { Admission } from "../admission/admission.ts";
 import { admissionChain } from "../admission/chain.ts";
+import { limitRanger } from "../admission/limit-ranger.ts";
 import { mutatingPolicies } from "../admission/mutating-policies.ts";
 import {
   type Namespaces,
@@ -40,17 +42,21 @@ import { Informer, type InformerHandler, STOPPED } from "../informers/informer.t
 import { isAlreadyExists, LocalClient, type ResourceRef } from "../informers/local-client.ts";
 import { systemContext } from "../informers/system-context.ts";
 import { CONTROLLERS, type ControllerName, Controllers } from "./controllers.ts";
+import { ensureDefaultObjects } from "./default-objects.ts";
 import { KubernetesService, type ServicePlace } from "./kubernetes-service.ts";
 import { LeaderElection } from "./leader-election.ts";
 
 export const DEFAULT_NAMESPACES = ["kube-system", "kube-public", "kube-node-lease", "default"];
-/** A deleted kube-node-lease comes back, as in Kubernetes. */
-const NAMESPACE_PERIOD_MS = 60_000;
+/** A deleted kube-node-lease comes back, as in Kubernetes; so do the other default objects. */
+const DEFAULTS_PERIOD_MS = 60_000;
+const LIMIT_RANGES: ResourceRef = { group: "", version: "v1", resource: "limitranges" };
 const NAMESPACES: ResourceRef = { group: "", version: "v1", resource: "namespaces" };
 
 export interface PolicyRuntimeOptions {
   /** --enable-admission-plugins has OwnerReferencesPermissionEnforcement. */
   readonly enforceOwnerReferences: boolean;
+  /** The plug-in LimitRanger is on. */
+  readonly enforceLimitRanges?: boolean;
   /** The CA of the server's certificate, for kube-root-ca.crt; "" for none. */
   readonly rootCaPem: string;
   /** The controllers that run on the server that leads. Absent: all. */
@@ -59,6 +65,8 @@ export interface PolicyRuntimeOptions {
   readonly identity: string;
   /** Creates and repairs the default roles when the server starts. */
   readonly createsDefaultRoles: boolean;
+  /** The same for FlowSchemas, PriorityLevelConfigurations and PriorityClasses. */
+  readonly createsDefaultObjects?: boolean;
 }
 
 export interface PolicyRuntimeDependencies {
@@ -127,9 +135,12 @@ export class PolicyRuntime {
     for (const informer of this.#informers) informer.start();
     await Promise.all(this.#informers.map(({ synced }) => synced));
     await this.#ensureNamespaces();
-    if (this.#options.createsDefaultRoles) await reconcileDefaultPolicy(this.client);
+    await Promise.all([
+      this.#options.createsDefaultRoles ? reconcileDefaultPolicy(this.client) : undefined,
+      this.#ensureDefaults(),
+    ]);
     if (this.#stop.aborted) return;
-    this.#timer = this.#deps.clock.every(NAMESPACE_PERIOD_MS, () => void this.#keepNamespaces());
+    this.#timer = this.#deps.clock.every(DEFAULTS_PERIOD_MS, () => void this.#keepDefaults());
     const { clock, logger } = this.#deps;
     if (place !== undefined) {
       this.#service = new KubernetesService(place, { client: this.client, clock, logger });
@@ -162,9 +173,12 @@ export class PolicyRuntime {
       namespaces,
       authorizer,
     };
-    const { enforceOwnerReferences } = this.#options;
+    const { enforceOwnerReferences, enforceLimitRanges } = this.#options;
     return admissionChain([
       namespaceLifecycle(namespaces, clock),
+      ...(enforceLimitRanges === true
+        ? [limitRanger((namespace) => this.#limitRanges(namespace))]
+        : []),
       signerPermissions(authorizer),
       mutatingPolicies(this.#mutatingPolicies, calls),
       mutatingWebhooks(this.#mutating, calls),
@@ -172,6 +186,12 @@ export class PolicyRuntime {
       validatingPolicies(this.#validatingPolicies, calls),
       validatingWebhooks(this.#validating, calls),
     ]);
+  }
+
+  /** Read at each new pod and claim, so that one that was just made counts. */
+  async #limitRanges(namespace: string): Promise<readonly KubeObject[]> {
+    const { items } = await this.client.list(LIMIT_RANGES, namespace, 0);
+    return items.map((item) => item.object());
   }
 
   #makeInformers(): readonly Informer[] {
@@ -236,12 +256,18 @@ export class PolicyRuntime {
     }
   }
 
-  async #keepNamespaces(): Promise<void> {
+  async #ensureDefaults(): Promise<void> {
+    if (this.#options.createsDefaultObjects !== true) return;
+    await ensureDefaultObjects(this.client, this.#deps.clock.wallMs());
+  }
+
+  async #keepDefaults(): Promise<void> {
     try {
       await this.#ensureNamespaces();
+      await this.#ensureDefaults();
     } catch (error) {
       const text = textOf(error);
-      this.#deps.logger.warn("the default namespaces could not be checked", { error: text });
+      this.#deps.logger.warn("the default objects could not be checked", { error: text });
     }
   }
 

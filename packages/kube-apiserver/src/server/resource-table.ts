@@ -46,7 +46,7 @@ export class ResourceTable implements ServedResources {
     }
     this.#all = [...this.#byKey.values()].sort(
       (a, b) =>
-        groupPriority(b.group) - groupPriority(a.group) ||
+        groupPriority(b) - groupPriority(a) ||
         compareText(a.group, b.group) ||
         compareVersions(a.version, b.version) ||
         compareText(a.resource, b.resource) ||
