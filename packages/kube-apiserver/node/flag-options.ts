@@ -28,9 +28,11 @@ const MAX_BACKUPS = 100_000;
 const MAX_FILE_MIB = 1024 * 1024;
 
 const OWNER_REFERENCES = "OwnerReferencesPermissionEnforcement";
-/** Those that are always on, and the one that can be added. */
+const LIMIT_RANGER = "LimitRanger";
+/** Those that are always on, one that can be taken away, and one that can be added. */
 const PLUGINS = new Set([
   "NamespaceLifecycle",
+  LIMIT_RANGER,
   "MutatingAdmissionWebhook",
   "ValidatingAdmissionWebhook",
   OWNER_REFERENCES,
@@ -65,6 +67,7 @@ export function optionsOf(flags: FlagValues): ServeOptions {
     authorizationModes: modesOf(flags),
     anonymousAuth: flags.bool("anonymous-auth"),
     enforceOwnerReferences: pluginsOf(flags).has(OWNER_REFERENCES),
+    enforceLimitRanges: pluginsOf(flags).has(LIMIT_RANGER),
     controllers: controllersOf(flags),
     encryptionConfigFile: flags.string("encryption-provider-config"),
     encryptionReload: flags.bool("encryption-provider-config-automatic-reload"),
@@ -305,14 +308,14 @@ function controllersOf(flags: FlagValues): ControllerName[] {
 }
 
 function pluginsOf(flags: FlagValues): ReadonlySet<string> {
-  const plugins = new Set(flags.strings("enable-admission-plugins"));
+  const plugins = new Set([LIMIT_RANGER, ...flags.strings("enable-admission-plugins")]);
   for (const name of plugins)
     if (!PLUGINS.has(name))
       throw new FlagRefusal(
         `--enable-admission-plugins has ${JSON.stringify(name)}; known: ${[...PLUGINS].join(", ")}`,
       );
   for (const name of flags.strings("disable-admission-plugins")) {
-    if (name === OWNER_REFERENCES) plugins.delete(name);
+    if (name === OWNER_REFERENCES || name === LIMIT_RANGER) plugins.delete(name);
     else if (PLUGINS.has(name))
       throw new FlagRefusal(`--disable-admission-plugins has ${name}, which is always on`);
   }

@@ -70,6 +70,8 @@ export interface ServeOptions {
   readonly anonymousAuth: boolean;
   /** Setting owner references that block a deletion needs permission to finalize the owner. */
   readonly enforceOwnerReferences: boolean;
+  /** The plug-in LimitRanger. */
+  readonly enforceLimitRanges: boolean;
   /** Those that run here, by kube-controller-manager's names. */
   readonly controllers: readonly ControllerName[];
   /** "" for none. */
@@ -142,6 +144,7 @@ export const DEFAULT_SERVE_OPTIONS: Omit<ServeOptions, "dataDir"> = {
   authorizationModes: ["RBAC"],
   anonymousAuth: true,
   enforceOwnerReferences: false,
+  enforceLimitRanges: true,
   controllers: CONTROLLERS,
   encryptionConfigFile: "",
   encryptionReload: false,

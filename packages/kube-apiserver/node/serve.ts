@@ -340,10 +340,12 @@ function planeOptions(
     trust: trustOf(options, certificates),
     policy: {
       enforceOwnerReferences: options.enforceOwnerReferences,
+      enforceLimitRanges: options.enforceLimitRanges,
       rootCaPem: caOf(options, certificates),
       controllers: new Set(options.controllers),
       identity: `apiserver-${randomUUID()}`,
       createsDefaultRoles: options.authorizationModes.includes("RBAC"),
+      createsDefaultObjects: true,
     },
     access: {
       modes: options.authorizationModes,

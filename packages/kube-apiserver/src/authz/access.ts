@@ -291,8 +291,7 @@ class RbacInformers {
     };
     this.#informers = RBAC_RESOURCES.map((resource) => {
       const handler = resource.endsWith("bindings") ? bindings : roles;
-      const context = (signal: Parameters<typeof systemContext>[1]) => systemContext("", signal);
-      return new Informer({ storage: sourceOf(resource) }, context, handler, dependencies);
+      return new Informer({ storage: sourceOf(resource) }, handler, dependencies);
     });
   }
 
