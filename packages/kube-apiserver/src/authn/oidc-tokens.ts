@@ -92,7 +92,7 @@ export class OidcTokens implements TokenAuthenticator {
 
   /** Begins to fetch keys. */
   start(): void {
-    void this.#fetch();
+    void this.#refresh();
   }
 
   stop(): void {
@@ -167,7 +167,7 @@ export class OidcTokens implements TokenAuthenticator {
     const { clock } = this.#deps;
     const isRecent = clock.monotonicMs() - this.#fetchedMs < MIN_OIDC_REFRESH_MS;
     if (this.#isStopped || (this.#fetching === undefined && isRecent)) return false;
-    const fetched = this.#fetch();
+    const fetched = this.#refresh();
     if (this.#waiting >= MAX_WAITING_FOR_OIDC_KEYS) return false;
     this.#waiting++;
     try {
@@ -178,14 +178,14 @@ export class OidcTokens implements TokenAuthenticator {
     }
   }
 
-  #fetch(): Promise<void> {
-    this.#fetching ??= this.#fetchNow().finally(() => {
+  #refresh(): Promise<void> {
+    this.#fetching ??= this.#refreshNow().finally(() => {
       this.#fetching = undefined;
     });
     return this.#fetching;
   }
 
-  async #fetchNow(): Promise<void> {
+  async #refreshNow(): Promise<void> {
     const { clock, logger } = this.#deps;
     this.#timer?.cancel();
     this.#fetchedMs = clock.monotonicMs();
@@ -201,7 +201,7 @@ export class OidcTokens implements TokenAuthenticator {
         error: textOf(error),
       });
     }
-    if (!this.#isStopped) this.#timer = clock.after(pauseMs, () => void this.#fetch());
+    if (!this.#isStopped) this.#timer = clock.after(pauseMs, () => void this.#refresh());
   }
 
   async #providersKeys(): Promise<JWTVerifyGetKey> {
