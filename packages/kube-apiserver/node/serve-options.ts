@@ -1,5 +1,6 @@
 /** What an API server is started with, from flags or from a program. */
 
+import type { OidcSettings } from "../src/authn/oidc-tokens.ts";
 import type { AuthorizationMode } from "../src/authz/union.ts";
 import type { ChaosFault } from "../src/chaos/chaos.ts";
 import type { ChaosSettings } from "../src/chaos/settings.ts";
@@ -55,6 +56,8 @@ export interface ServeOptions {
   readonly aggregatorRouting: boolean;
   /** "" for none. */
   readonly tokenAuthFile: string;
+  /** An OpenID Connect provider; undefined for none. */
+  readonly oidc: (OidcSettings & { readonly caFile: string }) | undefined;
   readonly serviceAccounts: {
     readonly issuers: readonly string[];
     readonly audiences: readonly string[];
@@ -130,6 +133,7 @@ export const DEFAULT_SERVE_OPTIONS: Omit<ServeOptions, "dataDir"> = {
   requestHeaderNames: [],
   aggregatorRouting: false,
   tokenAuthFile: "",
+  oidc: undefined,
   serviceAccounts: {
     issuers: ["https://kubernetes.default.svc.cluster.local"],
     audiences: [],

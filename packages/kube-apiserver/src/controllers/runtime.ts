@@ -7,7 +7,15 @@
  *     await runtime.stop();
  */
 import type { Clock, Logger, Random, Timer } from "@quorate/host";
-import type { Getter, KubeObject, Lister, ServedResources, Watcher } from "@quorate/kube-storage";
+import {
+  Canceller,
+  type Getter,
+  type KubeObject,
+  type Lister,
+  type ServedResources,
+  textOf,
+  type Watcher,
+} from "@quorate/kube-storage";
 import { defined } from "@quorate/proto";
 import type { Admission } from "../admission/admission.ts";
 import { admissionChain } from "../admission/chain.ts";
@@ -27,11 +35,10 @@ import type { WebhookCaller } from "../admission/webhook-caller.ts";
 import { WebhookList } from "../admission/webhook-config.ts";
 import { ADMISSION_GROUP, WEBHOOK_RESOURCES } from "../admission/webhook-kinds.ts";
 import { mutatingWebhooks, validatingWebhooks } from "../admission/webhooks.ts";
-import type { ApplyPatch } from "../apply/patch-types.ts";
 import type { Authorizer } from "../authz/authorizer.ts";
 import { reconcileDefaultPolicy } from "../authz/bootstrap.ts";
 import type { RequestExpressions } from "../crd/cel/request-expressions.ts";
-import { Informer, type InformerHandler, Stop } from "../informers/informer.ts";
+import { Informer, type InformerHandler, STOPPED } from "../informers/informer.ts";
 import { isAlreadyExists, LocalClient, type ResourceRef } from "../informers/local-client.ts";
 import { systemContext } from "../informers/system-context.ts";
 import { CONTROLLERS, type ControllerName, Controllers } from "./controllers.ts";
@@ -69,7 +76,6 @@ export interface PolicyRuntimeDependencies {
   readonly served: ServedResources;
   readonly authorizer: Authorizer;
   readonly webhooks: WebhookCaller;
-  readonly applyPatch: ApplyPatch;
   /** Of policies and matchConditions, in CEL. */
   readonly expressions: RequestExpressions;
 }
@@ -80,7 +86,7 @@ export class PolicyRuntime {
   readonly client: LocalClient;
   readonly #options: PolicyRuntimeOptions;
   readonly #deps: PolicyRuntimeDependencies;
-  readonly #stop = new Stop();
+  readonly #stop = new Canceller();
   readonly #mutating: WebhookList;
   readonly #validating: WebhookList;
   readonly #mutatingPolicies: PolicyList;
@@ -149,11 +155,11 @@ export class PolicyRuntime {
     for (const informer of this.#informers) informer.stop();
     await this.#service?.stop();
     await this.#election.stop();
-    this.#stop.abort();
+    this.#stop.abort(STOPPED);
   }
 
   #chain(): Admission {
-    const { served, authorizer, clock, random, logger, webhooks, applyPatch } = this.#deps;
+    const { served, authorizer, clock, random, logger, webhooks } = this.#deps;
     const namespaces: Namespaces = {
       cached: (name) => this.#namespaces?.cached(name),
       live: async (name) => this.#namespaces?.live(name),
@@ -165,7 +171,6 @@ export class PolicyRuntime {
       logger: logger.child("apiserver/webhooks"),
       served,
       namespaces,
-      applyPatch,
       authorizer,
     };
     const { enforceOwnerReferences, enforceLimitRanges } = this.#options;
@@ -229,12 +234,11 @@ export class PolicyRuntime {
   #informer(group: string, resource: string, handler: InformerHandler): Informer {
     const { served, clock, random, logger } = this.#deps;
     const { storage } = defined(served.find(group, "v1", resource, ""), "the served resource");
-    return new Informer(
-      { storage: storage as Lister & Watcher },
-      (signal) => systemContext("", signal),
-      handler,
-      { clock, random: random.fork(`informer ${resource}`), logger },
-    );
+    return new Informer({ storage: storage as Lister & Watcher }, handler, {
+      clock,
+      random: random.fork(`informer ${resource}`),
+      logger,
+    });
   }
 
   async #ensureNamespaces(): Promise<void> {
@@ -262,7 +266,7 @@ export class PolicyRuntime {
       await this.#ensureNamespaces();
       await this.#ensureDefaults();
     } catch (error) {
-      const text = error instanceof Error ? error.message : String(error);
+      const text = textOf(error);
       this.#deps.logger.warn("the default objects could not be checked", { error: text });
     }
   }

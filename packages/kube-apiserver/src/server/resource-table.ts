@@ -22,7 +22,6 @@ import { secrets } from "../builtin/secrets.ts";
 import { servedResourcesOf } from "../builtin/served-resources.ts";
 import { serviceAccounts } from "../builtin/serviceaccounts.ts";
 import { groupPriority } from "./group-priorities.ts";
-import { storageVersionHash } from "./storage-version-hash.ts";
 
 const keyOf = (group: string, version: string, resource: string, subresource: string): string =>
   `${group}/${version}/${resource}/${subresource}`;
@@ -102,7 +101,6 @@ export function builtinServed(
     {
       source: kindSource(group, version, kind),
       subresourceSource,
-      storageVersionHash: storageVersionHash(spec.kind),
       strategicMerge: true,
     },
     { ...deps, storage },
@@ -120,7 +118,6 @@ export function typedServed(
     {
       source,
       subresourceSource: (other) => builtinKind(other),
-      storageVersionHash: storageVersionHash(spec.kind),
       strategicMerge: false,
     },
     parts,
