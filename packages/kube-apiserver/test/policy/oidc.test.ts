@@ -1,4 +1,4 @@
-/** ID tokens of an OpenID Connect provider, good and bad, and providers that do not do their part. */
+/** ID tokens of an OpenID Connect provider, good and bad, and providers that fail. */
 import assert from "node:assert/strict";
 import { generateKeyPairSync, type KeyObject } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
