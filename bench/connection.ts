@@ -9,13 +9,7 @@
 import * as net from "node:net";
 import * as tls from "node:tls";
 import { concat, fromLatin1, http2, readU32BE } from "@quorate/proto";
-import {
-  constantFields,
-  FieldEncoder,
-  type FieldList,
-  FrameSplitter,
-  Indexing,
-} from "@quorate/rpc";
+import { constantFields, FieldEncoder, type FieldList, Indexing } from "@quorate/rpc";
 import type { ClientIdentity } from "../scripts/cluster/health.ts";
 
 const { Flag, FRAME_HEADER_BYTES, FrameType, frame, putFrameHeader, Setting, windowUpdateFrame } =
@@ -105,7 +99,7 @@ interface Call {
 
 export class Connection {
   readonly #socket: net.Socket;
-  readonly #splitter: FrameSplitter;
+  readonly #splitter: http2.FrameSplitter;
   readonly #encoder = new FieldEncoder();
   /** By the places of the paths. */
   readonly #heads: readonly FieldList[];
@@ -160,7 +154,7 @@ export class Connection {
     this.#socket = socket;
     this.#heads = heads;
     this.#options = options;
-    this.#splitter = new FrameSplitter({
+    this.#splitter = new http2.FrameSplitter({
       frame: (bytes, start, length, type, flags, stream) => {
         this.#frame(bytes, start, start + length, type, flags, stream);
         return true;

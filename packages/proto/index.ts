@@ -64,10 +64,38 @@ export { jsonTypes } from "./src/json/types.ts";
 export { sequenceLength } from "./src/json/utf8.ts";
 export { type FieldRow, fieldRows, isMessage } from "./src/table/fields.ts";
 export type { WatchId } from "./src/watch-id.ts";
-export * from "./src/wire/bytes.ts";
+export {
+  alloc,
+  compare,
+  concat,
+  copyBytes,
+  EMPTY,
+  endOfPrefix,
+  equals,
+  fromBase64,
+  fromHex,
+  fromLatin1,
+  fromUtf8,
+  idFromHex,
+  idToHex,
+  readBigU64BE,
+  readU32BE,
+  readU64BE,
+  toBase64,
+  toHex,
+  toLatin1,
+  toUtf8,
+  uint64Of,
+  utf8Length,
+  writeBigU64BE,
+  writeFromBase64,
+  writeLatin1,
+  writeU32BE,
+  writeU64BE,
+  writeUtf8,
+} from "./src/wire/bytes.ts";
 export { CodedError } from "./src/wire/coded-error.ts";
 export { WireError } from "./src/wire/error.ts";
-export { uint64Of } from "./src/wire/int64.ts";
 export type { MessageType, MethodDescriptor, ServiceDescriptor } from "./src/wire/message.ts";
 export { MAX_NESTING_DEPTH, Reader, TooMuchWorkError } from "./src/wire/reader.ts";
 export {

@@ -20,7 +20,6 @@ export { ReflectionService } from "./src/grpc/reflection.ts";
 export type { GrpcLimits, GrpcShared } from "./src/grpc/shared.ts";
 export {
   constantFields,
-  FieldEncoder,
   type FieldList,
   HpackDecoder,
   HpackEncoder,
@@ -32,12 +31,10 @@ export type { ResponseFields } from "./src/http/fields.ts";
 export { type ByteBudget, SharedBudget } from "./src/http2/byte-budget.ts";
 export { Http2Connection, type RequestAcceptor } from "./src/http2/connection.ts";
 export type { ConnectionOwner } from "./src/http2/connection-state.ts";
-export { FrameSplitter } from "./src/http2/frame-splitter.ts";
 export { DEFAULT_HTTP2_LIMITS, type Http2Limits } from "./src/http2/limits.ts";
 export { clientOf, FORWARDED_FOR, type Peer } from "./src/http2/peer.ts";
+export { FieldEncoder } from "./src/http2/sender.ts";
 export type { EngineCounters } from "./src/http2/shared.ts";
 export { Http2Shared } from "./src/http2/shared.ts";
-export { Later, type Receiver } from "./src/later.ts";
-export { isPieceSource, joinMessage, messageSize, ownedMessage } from "./src/messages.ts";
 export { type CallShared, ServedCall, statusOf } from "./src/served-call.ts";
 export * from "./src/service.ts";

@@ -1,6 +1,5 @@
 /** A service's view of a call: a method path, request bytes in, response bytes out. */
-
-import { Later, type Receiver } from "./later.ts";
+import { alloc } from "@quorate/proto";
 
 export type {
   HttpExchangeHandler,
@@ -27,6 +26,39 @@ export interface PieceSource {
 
 /** What a unary handler returns. */
 export type UnaryResponse = MessageBytes | PieceSource;
+
+/** How many bytes a message has. */
+export function messageSize(message: UnaryResponse): number {
+  if (message instanceof Uint8Array) return message.length;
+  if (isPieceSource(message)) return message.sizeBytes;
+  let size = 0;
+  for (const part of message) size += part.length;
+  return size;
+}
+
+/** Whether a message's pieces are made while it is sent. */
+export function isPieceSource(message: UnaryResponse): message is PieceSource {
+  return "next" in message;
+}
+
+/** A message in one piece; a copy unless it is one. A source of pieces is used up. */
+export function joinMessage(message: UnaryResponse): Uint8Array {
+  if (message instanceof Uint8Array) return message;
+  const whole = alloc(messageSize(message));
+  let at = 0;
+  const add = (piece: Uint8Array): void => {
+    whole.set(piece, at);
+    at += piece.length;
+  };
+  if (!isPieceSource(message)) for (const piece of message) add(piece);
+  else for (let piece = message.next(); piece !== undefined; piece = message.next()) add(piece);
+  return whole;
+}
+
+/** A message in one piece that no other code holds. A source of pieces is used up. */
+export function ownedMessage(message: UnaryResponse): Uint8Array {
+  return message instanceof Uint8Array ? message.slice() : joinMessage(message);
+}
 
 /** gRPC status: a code from 0 to 16 and a text. */
 export interface Status {
@@ -93,6 +125,52 @@ export const LOCAL_CALL: Omit<CallContext, "path"> = {
   onCancel: () => {},
   trace: undefined,
 };
+
+/** Takes a result that comes later: one of the two is called, once. Neither throws. */
+export interface Receiver<T> {
+  resolved(value: T): void;
+  rejected(error: unknown): void;
+}
+
+/**
+ * A result that comes later, for one receiver. `await` makes a promise of it. A promise, its
+ * reaction, its closures and its microtask are half of what a short call allocates, and live for as
+ * long as the call waits; on the paths of most calls a `Later` stands in their place.
+ */
+export class Later<T> implements Receiver<T>, PromiseLike<T> {
+  #receiver: Receiver<T> | undefined = undefined;
+  /** Hands on what came before there was a receiver. */
+  #early: ((receiver: Receiver<T>) => void) | undefined = undefined;
+
+  /** Has the receiver get the result. Called once. */
+  deliver(receiver: Receiver<T>): void {
+    if (this.#early === undefined) this.#receiver = receiver;
+    else this.#early(receiver);
+  }
+
+  resolved(value: T): void {
+    if (this.#receiver !== undefined) this.#receiver.resolved(value);
+    else this.#early = (receiver) => receiver.resolved(value);
+  }
+
+  rejected(error: unknown): void {
+    if (this.#receiver !== undefined) this.#receiver.rejected(error);
+    else this.#early = (receiver) => receiver.rejected(error);
+  }
+
+  // biome-ignore lint/suspicious/noThenProperty: `await` is what makes a promise of it
+  then<Resolved = T, Rejected = never>(
+    onResolved?: ((value: T) => Resolved | PromiseLike<Resolved>) | null,
+    onRejected?: ((error: unknown) => Rejected | PromiseLike<Rejected>) | null,
+  ): Promise<Resolved | Rejected> {
+    return this.promise().then(onResolved, onRejected);
+  }
+
+  /** A promise of the result, in the place of `deliver`. */
+  promise(): Promise<T> {
+    return new Promise((resolved, rejected) => this.deliver({ resolved, rejected }));
+  }
+}
 
 /** What a unary handler returns, at once or later. */
 export type UnaryResult = UnaryResponse | Promise<UnaryResponse> | Later<UnaryResponse>;

@@ -1,7 +1,12 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { BufferPool, MAX_FREE_BYTES, POOLED_BUFFER_BYTES } from "../src/http2/buffer-pool.ts";
-import { MAX_AWAITED_BUFFERS, Output } from "../src/http2/output.ts";
+import {
+  BufferPool,
+  MAX_AWAITED_BUFFERS,
+  MAX_FREE_BYTES,
+  Output,
+  POOLED_BUFFER_BYTES,
+} from "../src/http2/output.ts";
 
 const PIECE = new Uint8Array(1000).fill(7);
 

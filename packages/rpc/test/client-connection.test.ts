@@ -7,7 +7,6 @@ import {
   ClientConnection,
   type ClientLimits,
   DEFAULT_CLIENT_LIMITS,
-  FrameSplitter,
   HpackDecoder,
   HpackEncoder,
   type Status,
@@ -35,7 +34,7 @@ function message(payload: Uint8Array, flag = 0): Uint8Array {
 class Pair {
   readonly connection: ClientConnection;
   readonly frames: Frame[] = [];
-  readonly #splitter: FrameSplitter;
+  readonly #splitter: http2.FrameSplitter;
   readonly #encoder = new HpackEncoder();
   #prefaceBytes = 24;
 
@@ -46,7 +45,7 @@ class Pair {
       { authority: "a:1", isSecure: false },
       0,
     );
-    this.#splitter = new FrameSplitter({
+    this.#splitter = new http2.FrameSplitter({
       frame: (bytes, start, length, type, flags, streamId) => {
         const payload = bytes.slice(start, start + length);
         this.frames.push({ type, flags, streamId, payload });

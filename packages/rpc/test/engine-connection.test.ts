@@ -125,7 +125,7 @@ describe("a request", () => {
       "DATA 1 6",
       "HEADERS 1 x-done=1 end",
     ]);
-    assert.equal(client.connection.openStreams, 0);
+    assert.equal(client.connection.streams.size, 0);
   });
 
   test("without a body ends with its headers", () => {
@@ -341,7 +341,7 @@ describe("flow control", () => {
       "DATA 1 16384",
       `DATA 1 ${BODY.length - 36 - 32_768} end`,
     ]);
-    assert.equal(client.connection.openStreams, 0);
+    assert.equal(client.connection.streams.size, 0);
   });
 
   test("of the connection is shared in turns", () => {
@@ -643,7 +643,7 @@ describe("what breaks a rule", () => {
       assert.equal(client.connection.ending, ending);
       assert.equal(client.shared.counters.connectionErrors, ending ? 1 : 0);
       // All open streams were notified, and an ended connection takes no more.
-      assert.equal(client.connection.openStreams, 0);
+      assert.equal(client.connection.streams.size, 0);
       const requests = recorder.take().filter((event) => event.startsWith("request")).length;
       client.send(client.headers(101, GET, true));
       assert.equal(recorder.events.length, ending ? 0 : 1);

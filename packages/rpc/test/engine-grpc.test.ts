@@ -155,7 +155,7 @@ describe("a unary call", () => {
         `grpc-message=Received a HEADERS frame with :method "PUT" which should be POST end`,
     ]);
     assert.equal(client.shared.held.usedBytes, 0);
-    assert.equal(client.connection.openStreams, 0);
+    assert.equal(client.connection.streams.size, 0);
   });
 
   test("hands its context to the service", () => {
@@ -257,7 +257,7 @@ describe("a unary call", () => {
       "what is large is not copied",
     );
     assert.equal(client.shared.pending.usedBytes, 0);
-    assert.equal(client.connection.openStreams, 0);
+    assert.equal(client.connection.streams.size, 0);
   });
 
   test("too large an answer is an error of grpc-go's words", () => {
@@ -414,7 +414,6 @@ describe("a unary call", () => {
       "received /test.Echo/Fail 5",
       "handled /test.Echo/Fail 5 7",
     ]);
-    assert.deepEqual([client.grpc.receivedMessageBytes, client.grpc.sentMessageBytes], [10, 5]);
   });
 });
 
@@ -459,7 +458,7 @@ describe("a stream", () => {
     call.end();
     assert.deepEqual(client.take(), ["HEADERS 1 grpc-status=0 end"]);
     assert.equal(call.send(HELLO), false);
-    assert.equal(client.connection.openStreams, 0);
+    assert.equal(client.connection.streams.size, 0);
     assert.equal(client.shared.held.usedBytes, 0);
   });
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import { heldBytes } from "../../../test/support/memory.ts";
-import { MessageAssembler } from "../src/messages.ts";
+import { MessageAssembler } from "../src/grpc/protocol.ts";
 import { StatusError } from "../src/service.ts";
 
 const SEED = 20_260_101;

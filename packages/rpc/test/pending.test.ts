@@ -4,8 +4,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { Output } from "../src/http2/output.ts";
 import { PendingSend } from "../src/http2/stream.ts";
-import { joinMessage, messageSize } from "../src/messages.ts";
-import type { PieceSource } from "../src/service.ts";
+import { joinMessage, messageSize, type PieceSource } from "../src/service.ts";
 
 /** A source that makes pieces of these lengths, all of one value; `made` counts them. */
 function sourceOf(lengths: readonly number[], value: number): PieceSource & { made: number } {

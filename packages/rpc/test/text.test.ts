@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { encodeGrpcMessage, parseTimeoutMs, unknownMethodText } from "../src/messages.ts";
+import { encodeGrpcMessage, parseTimeoutMs, unknownMethodText } from "../src/grpc/protocol.ts";
 
 describe("grpc-message", () => {
   it("leaves printable ASCII as it is", () => {

@@ -7,7 +7,7 @@ import type { Budgets } from "@quorate/member";
 import type { GatewayCounters, RpcObserver, ServiceTable } from "@quorate/rpc";
 import { SocketGateway } from "@quorate/rpc/node";
 import { controlAccess } from "@quorate/services";
-import type { ServerConfig } from "../src/config/index.ts";
+import type { ServerConfig } from "../src/config/server-config.ts";
 import { exchangeRouter } from "../src/http/endpoints.ts";
 import { gatewayEndpoints, memberGateway } from "../src/http/gateway.ts";
 

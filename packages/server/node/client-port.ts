@@ -4,7 +4,7 @@ import type { Budgets, Member } from "@quorate/member";
 import type { RpcObserver, ServiceTable } from "@quorate/rpc";
 import { EngineServer, type EngineServerOptions, type ListenAddress } from "@quorate/rpc/node";
 import { rpcObserver, SlowCalls } from "@quorate/services";
-import type { ServerConfig } from "../src/config/index.ts";
+import type { ServerConfig } from "../src/config/server-config.ts";
 import type { OpenAddress } from "./listen.ts";
 import type { ProcessDeps, Resources } from "./resources.ts";
 

@@ -9,7 +9,7 @@ import { idToHex } from "@quorate/proto";
 import type { ProgressState, Role, Status } from "@quorate/raft";
 import type { RpcObserver, ServiceTable } from "@quorate/rpc";
 import { SharedAnswer } from "@quorate/services";
-import type { ServerConfig } from "../src/config/index.ts";
+import type { ServerConfig } from "../src/config/server-config.ts";
 import { exchangeRouter, plainRoutes, versionEndpoint } from "../src/http/endpoints.ts";
 import { checkEndpoints, healthEndpoint, memberHealth } from "../src/http/health.ts";
 import { versionOf } from "../src/http/peer-endpoints.ts";

@@ -5,7 +5,7 @@ import { type Door, openDoor, type TlsFiles } from "@quorate/host/node";
 import { listenHost, type MemberUrl } from "@quorate/member";
 import { defined } from "@quorate/proto";
 import type { ListenAddress } from "@quorate/rpc/node";
-import type { ServerConfig, TlsConfig } from "../src/config/index.ts";
+import type { ServerConfig, TlsConfig } from "../src/config/server-config.ts";
 
 /** Where to listen for a URL. */
 function listenAddress(

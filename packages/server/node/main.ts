@@ -4,7 +4,8 @@
 
 import { type NodeLogger, nodeClock, nodeLogger, supervisorOf } from "@quorate/host/node";
 import { QUORATE_VERSION, SERVER_VERSION } from "@quorate/member";
-import { type LogConfig, startFields } from "../src/config/index.ts";
+import type { LogConfig } from "../src/config/server-config.ts";
+import { startFields } from "../src/config/start-fields.ts";
 import { invoke } from "./cli/invoke.ts";
 import { nextStep, thisUser } from "./next-step.ts";
 import { loggerLevel, reload } from "./reload.ts";

@@ -17,7 +17,7 @@ import {
   WATCH_LIMITS,
 } from "@quorate/member";
 import { Http2Transport } from "@quorate/transport/node";
-import type { ServerConfig } from "../src/config/index.ts";
+import type { ServerConfig } from "../src/config/server-config.ts";
 import { bcryptHasher, hashThreads } from "./bcrypt-hasher.ts";
 import { peerConnectionMetrics, transportObserver } from "./peer-metrics.ts";
 import type { ProcessDeps, Resources } from "./resources.ts";

@@ -8,12 +8,8 @@
  * that cannot be used changes nothing.
  */
 import type { NodeLogger } from "@quorate/host/node";
-import {
-  type Invocation,
-  type LogConfig,
-  loadConfig,
-  type ServerConfig,
-} from "../src/config/index.ts";
+import { type Invocation, loadConfig } from "../src/config/load.ts";
+import type { LogConfig, ServerConfig } from "../src/config/server-config.ts";
 import { defaultHost, readTextFile } from "./cli/surroundings.ts";
 
 /** What the process was started with. */

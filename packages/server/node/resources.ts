@@ -10,7 +10,7 @@ import {
 } from "@quorate/host/node";
 import { type Budgets, budgetsFor } from "@quorate/member";
 import { PeerCalls } from "@quorate/transport/node";
-import type { ServerConfig, TlsConfig } from "../src/config/index.ts";
+import type { ServerConfig, TlsConfig } from "../src/config/server-config.ts";
 import type { SignedTokens } from "./jwt-key-files.ts";
 import { openPorts, type Ports, tlsFiles } from "./listen.ts";
 

@@ -17,7 +17,7 @@ import type { ServiceTable } from "@quorate/rpc";
 import { pageTable, serviceTable, toStatusError, withStandardServices } from "@quorate/services";
 import { directoryExpiry } from "@quorate/v2";
 import { servedIdentity } from "../src/audit/settings.ts";
-import type { ServerConfig } from "../src/config/index.ts";
+import type { ServerConfig } from "../src/config/server-config.ts";
 import { httpRouter } from "../src/http/endpoints.ts";
 import { peerEndpoints, versionOf } from "../src/http/peer-endpoints.ts";
 import type { RunningAudit } from "./audit/index.ts";

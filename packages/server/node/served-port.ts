@@ -10,7 +10,7 @@ import { machineLimits } from "@quorate/host/node";
 import type { MetricRegistry } from "@quorate/metrics";
 import { defined } from "@quorate/proto";
 import { type EngineServer, engineMetrics } from "@quorate/rpc/node";
-import type { ServerConfig } from "../src/config/index.ts";
+import type { ServerConfig } from "../src/config/server-config.ts";
 import { type ClientHttpOptions, clientHttp, type GatewayReport } from "./client-http.ts";
 import {
   clientAddresses,

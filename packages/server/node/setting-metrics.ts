@@ -4,7 +4,7 @@
  */
 
 import type { MetricRegistry } from "@quorate/metrics";
-import type { ServerConfig } from "../src/config/index.ts";
+import type { ServerConfig } from "../src/config/server-config.ts";
 
 /** Declares the metrics; none of them changes while the member runs. */
 export function settingMetrics(registry: MetricRegistry, config: ServerConfig): void {

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { detectForeignData, verifyBootstrap, verifyJoin } from "@quorate/member";
-import { loadConfig, type ServerConfig } from "../src/config/index.ts";
+import { loadConfig } from "../src/config/load.ts";
+import type { ServerConfig } from "../src/config/server-config.ts";
 
 async function config(...argv: string[]): Promise<ServerConfig> {
   const invocation = await loadConfig(argv, {}, () => "");

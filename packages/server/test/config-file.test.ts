@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { loadConfig, type Notice, type ServerConfig } from "../src/config/index.ts";
+import { loadConfig } from "../src/config/load.ts";
 import { options } from "../src/config/options.ts";
+import type { Notice, ServerConfig } from "../src/config/server-config.ts";
 
 const PEM = "-----BEGIN CERTIFICATE-----\n";
 

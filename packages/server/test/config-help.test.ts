@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { configurationDocs, helpText } from "../src/config/index.ts";
+import { configurationDocs, helpText } from "../src/config/help.ts";
 import { groups, optionByFlag, options, variableName } from "../src/config/options.ts";
 import { retiredFlags } from "../src/config/retired.ts";
 import { editDistance, nearest } from "../src/config/suggest.ts";

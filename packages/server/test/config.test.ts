@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { loadConfig, type Notice, startFields } from "../src/config/index.ts";
+import { loadConfig } from "../src/config/load.ts";
 import { options, variableName } from "../src/config/options.ts";
+import type { Notice } from "../src/config/server-config.ts";
+import { startFields } from "../src/config/start-fields.ts";
 import { type Run, reader, refused, run } from "./support/config.ts";
 
 const PEM = "-----BEGIN CERTIFICATE-----\n";

@@ -6,7 +6,8 @@ import { openDoor } from "@quorate/host/node";
 import { freePorts } from "../../../test/support/ports.ts";
 import { openPorts } from "../node/listen.ts";
 import { nextStep } from "../node/next-step.ts";
-import { loadConfig, type ServerConfig } from "../src/config/index.ts";
+import { loadConfig } from "../src/config/load.ts";
+import type { ServerConfig } from "../src/config/server-config.ts";
 
 async function configOf(...argv: string[]): Promise<ServerConfig> {
   const advertised = "--advertise-client-urls=https://localhost:1";

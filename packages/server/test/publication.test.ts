@@ -10,7 +10,7 @@ import { ManualClock } from "@quorate/host/testing";
 import type { StoreRef } from "@quorate/member/testing";
 import { PUBLISH_RETRY_MS, Publication, type PublicationParts } from "@quorate/member/testing";
 import { errorOf } from "@quorate/proto";
-import { loadConfig } from "../src/config/index.ts";
+import { loadConfig } from "../src/config/load.ts";
 
 test("a publication that is refused at once waits before it tries again, and ends with the member", async () => {
   const invocation = await loadConfig([], {}, () => "");

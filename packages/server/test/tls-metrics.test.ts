@@ -11,7 +11,7 @@ import { prometheusExposition } from "@quorate/metrics/node";
 import { makeAuthority, makeCertificate, makeRevocationList } from "../../../test/support/certs.ts";
 import { settingMetrics } from "../node/setting-metrics.ts";
 import { tlsMetrics } from "../node/tls-metrics.ts";
-import type { ServerConfig } from "../src/config/index.ts";
+import type { ServerConfig } from "../src/config/server-config.ts";
 
 const DAY_S = 86_400;
 const authority = makeAuthority();

@@ -6,7 +6,8 @@ import { ManualClock } from "@quorate/host/testing";
 import type { Registry, RegistryRecord } from "@quorate/member";
 import { initialClusterText } from "@quorate/member";
 import { DiscoveryError, discoverByToken } from "@quorate/member/testing";
-import { loadConfig, type ServerConfig } from "../src/config/index.ts";
+import { loadConfig } from "../src/config/load.ts";
+import type { ServerConfig } from "../src/config/server-config.ts";
 
 const PREFIX = "/_etcd/registry/tok";
 

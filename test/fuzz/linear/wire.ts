@@ -6,7 +6,6 @@
 import { connect as connectTcp, type Socket } from "node:net";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 import { http2, readU32BE } from "@quorate/proto";
-import { FrameSplitter } from "@quorate/rpc";
 
 /** A request; texts are latin1. */
 export interface RawRequest {
@@ -243,7 +242,7 @@ class Http2 implements Speaker {
   #streamWindow = 0;
   #window = DEFAULT_WINDOW_BYTES;
   #initialWindow = DEFAULT_WINDOW_BYTES;
-  readonly #splitter: FrameSplitter;
+  readonly #splitter: http2.FrameSplitter;
 
   constructor(socket: Socket) {
     this.#socket = socket;
@@ -255,7 +254,7 @@ class Http2 implements Speaker {
         http2.windowUpdateFrame(0, MAX_WINDOW_BYTES - DEFAULT_WINDOW_BYTES),
       ]),
     );
-    this.#splitter = new FrameSplitter({
+    this.#splitter = new http2.FrameSplitter({
       frame: (bytes, start, length, type, flags, stream) => {
         this.#frame(type, flags, stream, bytes.subarray(start, start + length));
         return true;

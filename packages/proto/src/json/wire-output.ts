@@ -3,8 +3,7 @@
  * the few that turn out longer than 127 bytes are widened together at the end, so that nesting
  * costs no repeated moves.
  */
-import { alloc } from "../wire/bytes.ts";
-import { HI, I64, LO, U64, WORDS } from "../wire/int64.ts";
+import { alloc, HI, I64, LO, U64, WORDS } from "../wire/bytes.ts";
 import { putVarint, varintSize } from "../wire/writer.ts";
 
 const TWO_32 = 0x1_0000_0000;

@@ -6,9 +6,8 @@
  *   tag = field number << 3 | wire type        wire types: 0 varint, 1 eight bytes, 2 length +
  *                                              bytes, 5 four bytes
  */
-import { EMPTY, toUtf8, utf8Length } from "./bytes.ts";
+import { EMPTY, HI, I64, LO, toUtf8, U64, utf8Length, WORDS } from "./bytes.ts";
 import { WireError } from "./error.ts";
-import { HI, I64, LO, U64, WORDS } from "./int64.ts";
 
 /** Largest nesting of recursive messages (transactions). */
 export const MAX_NESTING_DEPTH = 128;

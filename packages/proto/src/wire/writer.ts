@@ -3,8 +3,7 @@
  * byte for its length, and is moved up if it turns out longer than 127 bytes. Large values are
  * embedded as bytes, so the moved part is small.
  */
-import { alloc, copyBytes, writeUtf8 } from "./bytes.ts";
-import { HI, I64, LO, U64, WORDS } from "./int64.ts";
+import { alloc, copyBytes, HI, I64, LO, U64, WORDS, writeUtf8 } from "./bytes.ts";
 
 const TWO_32 = 0x1_0000_0000;
 /** Size of a new writer's buffer. */

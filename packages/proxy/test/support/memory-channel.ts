@@ -94,8 +94,6 @@ export class MemoryChannel implements MemberChannel {
       compressor,
       inflater: new Inflater(compressor as never, clock),
       observer: undefined,
-      receivedMessageBytes: 0,
-      sentMessageBytes: 0,
     };
     let client: ClientConnection;
     let server: Http2Connection;

@@ -18,12 +18,12 @@ import { Inflater } from "../../src/grpc/compression.ts";
 import { Dispatcher } from "../../src/grpc/dispatcher.ts";
 import type { GrpcShared } from "../../src/grpc/shared.ts";
 import { HttpDate } from "../../src/http/context.ts";
-import type { Http1Counters } from "../../src/http1/counters.ts";
+import type { Http1Counters } from "../../src/http1/shared.ts";
 import { Http1Shared } from "../../src/http1/shared.ts";
 import type { EngineCounters } from "../../src/http2/shared.ts";
 import { Http2Shared } from "../../src/http2/shared.ts";
-import { joinMessage } from "../../src/messages.ts";
 import {
+  joinMessage,
   type RpcObserver,
   type ServiceTable,
   StatusError,
@@ -71,9 +71,6 @@ export interface ServerCounters {
   readonly silentConnections: number;
   /** Closed because their clients did not read. */
   readonly stalledConnections: number;
-  /** Bytes of gRPC messages, without prefixes and headers. */
-  readonly receivedMessageBytes: number;
-  readonly sentMessageBytes: number;
   /**
    * Bytes of requests that are being received or processed, of responses that wait for clients'
    * windows, of open streams and their headers, and of bytes that wait for sockets.
@@ -155,8 +152,6 @@ export class EngineServer implements ListenerOwner {
       compressor: nodeCompressor,
       inflater: new Inflater(nodeCompressor, dependencies.clock),
       observer: dependencies.observer,
-      receivedMessageBytes: 0,
-      sentMessageBytes: 0,
     };
   }
 
@@ -197,8 +192,6 @@ export class EngineServer implements ListenerOwner {
       handshakeTimeouts: this.#sum((listener) => listener.handshakeTimeouts),
       silentConnections: this.#sum((listener) => listener.silentConnections),
       stalledConnections: this.#context.stalledConnections,
-      receivedMessageBytes: this.#grpc.receivedMessageBytes,
-      sentMessageBytes: this.#grpc.sentMessageBytes,
       heldBytes: this.#http2.held.usedBytes,
       pendingBytes: this.#http2.pending.usedBytes,
       headBytes: this.#http2.heads.usedBytes,

@@ -4,11 +4,10 @@
  * the response is not gRPC's (grpc-go: internal/transport/http_util.go).
  */
 import { fromLatin1, GrpcCode, toUtf8 } from "@quorate/proto";
-import { prefixOf } from "../grpc/responses.ts";
+import { MessageAssembler, PREFIX_BYTES, prefixOf } from "../grpc/protocol.ts";
 import { HeaderField } from "../hpack/header-field.ts";
 import type { RequestHead } from "../http2/request-head.ts";
 import { Http2Stream } from "../http2/stream.ts";
-import { MessageAssembler, PREFIX_BYTES } from "../messages.ts";
 import { type Status, StatusError } from "../service.ts";
 import type { ClientState, OpenCall } from "./client-state.ts";
 

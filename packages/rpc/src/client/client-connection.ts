@@ -9,7 +9,7 @@
  * A rule that the server breaks ends the connection: then `ending` is true, every call has ended
  * with UNAVAILABLE, and the owner closes the socket.
  */
-import { concat, fromLatin1, GrpcCode, readU32BE } from "@quorate/proto";
+import { concat, fromLatin1, GrpcCode, http2, readU32BE } from "@quorate/proto";
 import { HpackError } from "../hpack/errors.ts";
 import {
   constantFields,
@@ -30,7 +30,6 @@ import {
   PREFACE,
   Setting,
 } from "../http2/constants.ts";
-import { type FrameHandler, FrameSplitter } from "../http2/frame-splitter.ts";
 import { HeaderBlock } from "../http2/header-block.ts";
 import {
   writeHeaders,
@@ -61,7 +60,7 @@ const ALIVE_PING = new Uint8Array(8);
 
 export class ClientConnection {
   readonly #state: ClientState;
-  readonly #splitter: FrameSplitter;
+  readonly #splitter: http2.FrameSplitter;
   readonly #heads = new Map<string, FieldList>();
   readonly #common: readonly EncodableField[];
   readonly #pings: ClientPings;
@@ -78,7 +77,7 @@ export class ClientConnection {
   ) {
     const state = new ClientState(limits, owner);
     this.#state = state;
-    this.#splitter = new FrameSplitter(new ClientFrames(state));
+    this.#splitter = new http2.FrameSplitter(new ClientFrames(state));
     this.#pings = new ClientPings(limits, nowMs);
     this.#common = [
       { name: ":method", value: "POST" },
@@ -278,7 +277,7 @@ class ClientPings {
 const CODE_NAMES: readonly string[] = Object.keys(ErrorCode);
 
 /** The frames that a server sends to a client (RFC 9113 section 6). */
-class ClientFrames implements FrameHandler {
+class ClientFrames implements http2.FrameHandler {
   readonly #state: ClientState;
   readonly #decoder: HpackDecoder;
   #block: HeaderBlock | undefined;

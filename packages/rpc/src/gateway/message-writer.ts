@@ -10,8 +10,7 @@ import {
   transcodeResponse,
   wireToJson,
 } from "@quorate/proto";
-import { joinMessage, messageSize } from "../messages.ts";
-import type { UnaryResponse } from "../service.ts";
+import { joinMessage, messageSize, type UnaryResponse } from "../service.ts";
 
 /** A message up to this size is written at once: 0.2 ms, and 2 ms before V8 has compiled it. */
 export const NOW_BYTES: number = 32 << 10;

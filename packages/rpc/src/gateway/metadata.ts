@@ -10,8 +10,8 @@
 import type { HttpHead } from "@quorate/host";
 import { GrpcCode, toLatin1 } from "@quorate/proto";
 import { decodeBase64 } from "../grpc/calls.ts";
+import { TIMEOUT_UNITS_MS } from "../grpc/protocol.ts";
 import { FORWARDED_FOR } from "../http2/peer.ts";
-import { TIMEOUT_UNITS_MS } from "../messages.ts";
 import type { Status } from "../service.ts";
 
 const PREFIX = "grpc-metadata-";

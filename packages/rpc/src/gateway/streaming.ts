@@ -11,15 +11,15 @@
  */
 import type { HttpExchange } from "@quorate/host";
 import { type HttpRoute, JsonError, JsonSplitter, jsonToWire } from "@quorate/proto";
-import { messageSize } from "../messages.ts";
 import { statusOf } from "../served-call.ts";
-import type {
-  CallContext,
-  MessageBytes,
-  Status,
-  StreamCall,
-  StreamHandler,
-  StreamListener,
+import {
+  type CallContext,
+  type MessageBytes,
+  messageSize,
+  type Status,
+  type StreamCall,
+  type StreamHandler,
+  type StreamListener,
 } from "../service.ts";
 import { CollectedBody } from "./body.ts";
 import { GatewayCall, OK } from "./call.ts";

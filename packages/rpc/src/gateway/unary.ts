@@ -1,12 +1,13 @@
 /** A unary call by HTTP: the whole body is one request, the whole response one message. */
 import type { HttpExchange } from "@quorate/host";
 import { GrpcCode, type HttpRoute, wireToJson } from "@quorate/proto";
-import type { Receiver } from "../later.ts";
-import { joinMessage, messageSize } from "../messages.ts";
 import { statusOf } from "../served-call.ts";
 import {
   deliver,
   isLate,
+  joinMessage,
+  messageSize,
+  type Receiver,
   type Status,
   type UnaryHandler,
   type UnaryResponse,

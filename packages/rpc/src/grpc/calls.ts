@@ -4,14 +4,14 @@ import type { FieldList } from "../hpack/hpack.ts";
 import type { Http2Connection } from "../http2/connection.ts";
 import { FORWARDED_FOR } from "../http2/peer.ts";
 import type { Http2Stream, StreamConsumer } from "../http2/stream.ts";
-import type { Receiver } from "../later.ts";
-import { MessageAssembler, messageSize, PREFIX_BYTES } from "../messages.ts";
 import { HELD_TOO_MUCH, ServedCall, statusOf } from "../served-call.ts";
 import {
   type CallContext,
   deliver,
   isLate,
   type MessageBytes,
+  messageSize,
+  type Receiver,
   type Status,
   StatusError,
   type StreamCall,
@@ -21,17 +21,20 @@ import {
   type UnaryResponse,
   type UnaryResult,
 } from "../service.ts";
-import { checkCompressed, MAX_COMPRESSED_NOW_BYTES } from "./compression.ts";
+import { MAX_COMPRESSED_NOW_BYTES } from "./compression.ts";
 import {
+  checkCompressed,
   framedPieces,
   GZIP_HEADERS,
+  MessageAssembler,
   OK_HEADERS,
   OK_TRAILERS,
+  PREFIX_BYTES,
   trailers,
   trailersOnly,
   writeMessage,
   writeWholeResponse,
-} from "./responses.ts";
+} from "./protocol.ts";
 import type { GrpcShared } from "./shared.ts";
 
 const PENDING_TOO_MUCH: Status = {
@@ -143,16 +146,6 @@ abstract class Call extends ServedCall<GrpcShared> implements StreamConsumer {
     this.connection.counters.pendingBytesRefusals++;
     this.cancel(PENDING_TOO_MUCH);
     return false;
-  }
-
-  protected override sent(sizeBytes: number): void {
-    this.shared.sentMessageBytes += sizeBytes;
-    super.sent(sizeBytes);
-  }
-
-  protected override received(sizeBytes: number): void {
-    this.shared.receivedMessageBytes += sizeBytes;
-    super.received(sizeBytes);
   }
 }
 
@@ -382,7 +375,8 @@ const OK: Status = { code: GrpcCode.OK, message: "" };
 /** A streaming call: any number of messages in both directions. */
 export class StreamingCall extends Call implements StreamCall {
   readonly #gzip: boolean;
-  readonly #assembler: MessageAssembler;
+  /** Made for the first message that does not arrive alone and whole. */
+  #assembler: MessageAssembler | undefined = undefined;
   #listener: StreamListener = {};
   #paused = false;
   #delivering = false;
@@ -407,7 +401,6 @@ export class StreamingCall extends Call implements StreamCall {
   ) {
     super(shared, connection, stream, deadlineMs);
     this.#gzip = gzip;
-    this.#assembler = new MessageAssembler(shared.limits.maxRequestBytes);
     try {
       this.#listener = handler(this);
     } catch (error) {
@@ -487,8 +480,14 @@ export class StreamingCall extends Call implements StreamCall {
     if (!this.hold(size)) return;
     if (this.#isHeldUp) this.#owedBytes += size;
     else this.connection.credit(this.stream, size);
+    this.#assembler ??= new MessageAssembler(this.shared.limits.maxRequestBytes);
     this.#assembler.push(bytes.subarray(start, end));
     this.#deliver();
+  }
+
+  /** Whether there are bytes of messages that the service does not have yet. */
+  get #hasPart(): boolean {
+    return this.#assembler !== undefined && this.#assembler.bufferedBytes > 0;
   }
 
   /** Whether these bytes are one message as it is, and the next one for the service. */
@@ -498,7 +497,7 @@ export class StreamingCall extends Call implements StreamCall {
       bytes[start] === 0 &&
       readU32BE(bytes, start + 1) === size - PREFIX_BYTES &&
       size - PREFIX_BYTES <= this.shared.limits.maxRequestBytes &&
-      this.#assembler.bufferedBytes === 0 &&
+      !this.#hasPart &&
       !this.#isHeldUp &&
       !this.#delivering
     );
@@ -553,10 +552,10 @@ export class StreamingCall extends Call implements StreamCall {
           this.#hand(ready);
           continue;
         }
-        const message = this.#assembler.take();
+        const message = this.#assembler?.take();
         if (message === undefined) break;
         this.release(PREFIX_BYTES + message.length);
-        const plain = this.#assembler.compressed ? this.#decompress(message) : message;
+        const plain = this.#assembler?.compressed ? this.#decompress(message) : message;
         if (plain !== undefined) this.#hand(plain);
       }
     } catch (error) {
@@ -565,8 +564,7 @@ export class StreamingCall extends Call implements StreamCall {
     this.#delivering = false;
     if (!this.#bodyEnded || this.#isHeldUp || this.isEnded || this.#notifiedHalfClosed) return;
     this.#notifiedHalfClosed = true;
-    if (this.#assembler.bufferedBytes > 0)
-      this.finish({ code: GrpcCode.Internal, message: "unexpected EOF" });
+    if (this.#hasPart) this.finish({ code: GrpcCode.Internal, message: "unexpected EOF" });
     else this.#call(this.#listener.halfClosed);
   }
 

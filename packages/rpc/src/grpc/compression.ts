@@ -1,11 +1,10 @@
 /**
- * Compressed messages (grpc-encoding): the rules, and the queue of requests that are decompressed.
- * packages/rpc/node provides the algorithm.
+ * Compressed messages (grpc-encoding): the queue of requests that are decompressed. packages/rpc/node
+ * provides the algorithm; which encodings there are is in protocol.ts.
  */
 
 import type { Clock } from "@quorate/host";
-import { GrpcCode } from "@quorate/proto";
-import { StatusError, type UnaryResponse } from "../service.ts";
+import type { UnaryResponse } from "../service.ts";
 
 /** The gzip of the platform. */
 export interface Compressor {
@@ -28,32 +27,6 @@ export interface Compressor {
 
 /** Larger messages take too long to compress on the event loop. */
 export const MAX_COMPRESSED_NOW_BYTES = 128 * 1024;
-
-/** Encodings that a client may use, as the value of grpc-accept-encoding. */
-export const ACCEPTED_ENCODINGS = "identity,gzip";
-
-/** The encoding named by a grpc-encoding header: gzip, none, or an unsupported one. */
-export function encodingOf(value: string | undefined): "gzip" | "identity" | "unknown" {
-  if (value === undefined || value === "" || value === "identity") return "identity";
-  return value === "gzip" ? "gzip" : "unknown";
-}
-
-/** The status of a call with an unsupported encoding, with grpc-go's text. */
-export function unknownEncoding(value: string): StatusError {
-  return new StatusError(
-    GrpcCode.Unimplemented,
-    `grpc: Decompressor is not installed for grpc-encoding ${JSON.stringify(value)}`,
-  );
-}
-
-/** Throws grpc-go's StatusError for a compressed message in a call without grpc-encoding. */
-export function checkCompressed(gzip: boolean): void {
-  if (!gzip)
-    throw new StatusError(
-      GrpcCode.Internal,
-      "grpc: compressed flag set with identity or empty encoding",
-    );
-}
 
 /** Decompressed at once up to this size, compressed and not. */
 const MAX_NOW_BYTES = 16 * 1024;

@@ -4,11 +4,16 @@ import type { HeaderField } from "../hpack/header-field.ts";
 import { Http2Exchange, refuseHttpHeaders } from "../http/http2-exchange.ts";
 import type { Http2Connection, RequestAcceptor } from "../http2/connection.ts";
 import type { Http2Stream } from "../http2/stream.ts";
-import { parseTimeoutMs, unknownMethodText } from "../messages.ts";
 import type { ServiceTable, Status, StreamHandler, UnaryHandler } from "../service.ts";
 import { StreamingCall, UnaryCall } from "./calls.ts";
-import { ACCEPTED_ENCODINGS, encodingOf, unknownEncoding } from "./compression.ts";
-import { trailersOnly } from "./responses.ts";
+import {
+  ACCEPTED_ENCODINGS,
+  encodingOf,
+  parseTimeoutMs,
+  trailersOnly,
+  unknownEncoding,
+  unknownMethodText,
+} from "./protocol.ts";
 import type { GrpcShared } from "./shared.ts";
 
 /** The handler of a path; cached with the path's entry in the client's header table. */

@@ -24,7 +24,4 @@ export interface GrpcShared {
   readonly compressor: Compressor;
   readonly inflater: Inflater;
   readonly observer: RpcObserver | undefined;
-  /** Bytes of gRPC messages, without prefixes and headers. */
-  receivedMessageBytes: number;
-  sentMessageBytes: number;
 }

@@ -21,7 +21,7 @@ let scratch = alloc(1024);
 export class HpackDecoder {
   readonly #maxTableBytes: number;
   readonly #maxListBytes: number;
-  readonly #table: DynamicTable;
+  readonly table: DynamicTable;
   #bytes: Uint8Array = EMPTY;
   #at = 0;
   #end = 0;
@@ -37,20 +37,7 @@ export class HpackDecoder {
   constructor(maxTableBytes: number, maxListBytes: number) {
     this.#maxTableBytes = maxTableBytes;
     this.#maxListBytes = maxListBytes;
-    this.#table = new DynamicTable(maxTableBytes);
-  }
-
-  /**
-   * Changes whenever an index may have a new meaning. A block that does not change it decodes to
-   * the same fields until it changes.
-   */
-  get tableVersion(): number {
-    return this.#table.version;
-  }
-
-  /** Bytes in the dynamic table, as RFC 7541 counts them. */
-  get tableBytes(): number {
-    return this.#table.sizeBytes;
+    this.table = new DynamicTable(maxTableBytes);
   }
 
   /**
@@ -70,7 +57,7 @@ export class HpackDecoder {
       if (first >= 0x80) field = this.#entry(this.#integer(0x7f));
       else if (first >= 0x40) {
         field = this.#literal(this.#integer(0x3f));
-        this.#table.insert(field);
+        this.table.insert(field);
       } else if (first >= 0x20) {
         if (fields.length > 0 || this.truncated)
           throw new HpackError("a table size update comes behind a field");
@@ -90,7 +77,7 @@ export class HpackDecoder {
     const field =
       index <= STATIC_TABLE_LENGTH
         ? STATIC_TABLE[index]
-        : this.#table.at(index - STATIC_TABLE_LENGTH - 1);
+        : this.table.at(index - STATIC_TABLE_LENGTH - 1);
     if (index === 0 || field === undefined) throw new HpackError(`no field has the index ${index}`);
     return field;
   }
@@ -107,7 +94,7 @@ export class HpackDecoder {
   #resize(maxSizeBytes: number): void {
     if (maxSizeBytes > this.#maxTableBytes)
       throw new HpackError(`a table of ${maxSizeBytes} bytes is more than ${this.#maxTableBytes}`);
-    this.#table.resize(maxSizeBytes);
+    this.table.resize(maxSizeBytes);
   }
 
   /** An integer (section 5.1) whose prefix is the bits `mask` of the current byte. */
@@ -169,7 +156,7 @@ export interface EncodableField {
  */
 export class HpackEncoder {
   readonly #maxTableBytes: number;
-  readonly #table: DynamicTable;
+  readonly table: DynamicTable;
   /**
    * The smallest size since the last block, if the table became smaller: it must be announced, and
    * then the current one.
@@ -181,24 +168,16 @@ export class HpackEncoder {
   /** @param maxTableBytes the largest size of the table, whatever the peer allows */
   constructor(maxTableBytes: number = DEFAULT_TABLE_BYTES) {
     this.#maxTableBytes = Math.min(maxTableBytes, DEFAULT_TABLE_BYTES);
-    this.#table = new DynamicTable(this.#maxTableBytes);
+    this.table = new DynamicTable(this.#maxTableBytes);
     if (this.#maxTableBytes < DEFAULT_TABLE_BYTES) this.#announceBytes = this.#maxTableBytes;
-  }
-
-  /**
-   * Changes whenever an index may have a new meaning or the next block must start with a table size
-   * update.
-   */
-  get tableVersion(): number {
-    return this.#table.version;
   }
 
   /** Applies the peer's SETTINGS_HEADER_TABLE_SIZE. */
   limitTable(maxTableBytes: number): void {
     const sizeBytes = Math.min(maxTableBytes, this.#maxTableBytes);
-    if (sizeBytes === this.#table.maxSizeBytes) return;
+    if (sizeBytes === this.table.maxSizeBytes) return;
     this.#announceBytes = Math.min(this.#announceBytes ?? sizeBytes, sizeBytes);
-    this.#table.resize(sizeBytes);
+    this.table.resize(sizeBytes);
   }
 
   /**
@@ -209,11 +188,11 @@ export class HpackEncoder {
     this.#at = 0;
     if (this.#announceBytes !== undefined) {
       this.#integer(0x20, 0x1f, this.#announceBytes);
-      if (this.#announceBytes !== this.#table.maxSizeBytes)
-        this.#integer(0x20, 0x1f, this.#table.maxSizeBytes);
+      if (this.#announceBytes !== this.table.maxSizeBytes)
+        this.#integer(0x20, 0x1f, this.table.maxSizeBytes);
       this.#announceBytes = undefined;
       // The table size update is part of this block only, so a cached copy of it would be wrong.
-      this.#table.version++;
+      this.table.version++;
     }
     for (const field of fields)
       this.#field(field.name, field.value, field.indexing ?? Indexing.None);
@@ -227,7 +206,7 @@ export class HpackEncoder {
     // A field that does not fit would only empty the table.
     if (
       indexing === Indexing.Add &&
-      name.length + value.length + FIELD_OVERHEAD_BYTES > this.#table.maxSizeBytes
+      name.length + value.length + FIELD_OVERHEAD_BYTES > this.table.maxSizeBytes
     )
       indexing = Indexing.None;
     if (whole && indexing !== Indexing.Never) {
@@ -237,14 +216,14 @@ export class HpackEncoder {
     this.#integer(indexing, indexing === Indexing.Add ? 0x3f : 0x0f, index);
     if (index === 0) this.#string(name);
     this.#string(value);
-    if (indexing === Indexing.Add) this.#table.insert(new HeaderField(name, value));
+    if (indexing === Indexing.Add) this.table.insert(new HeaderField(name, value));
   }
 
   /** The index of the field, or of its name, or 0. */
   #find(name: string, value: string): { index: number; whole: boolean } {
     let named = 0;
-    for (let i = 0; i < this.#table.length; i++) {
-      const field = this.#table.at(i)!;
+    for (let i = 0; i < this.table.length; i++) {
+      const field = this.table.at(i)!;
       if (field.name !== name) continue;
       const index = STATIC_TABLE_LENGTH + 1 + i;
       if (field.value === value) return { index, whole: true };
@@ -306,40 +285,6 @@ export function constantFields(...fields: EncodableField[]): FieldList {
 }
 
 /**
- * Encodes the header blocks of responses. Nearly all of them are one of a few constant lists: such
- * a list is encoded once, and again only when the table its bytes refer to has changed. With the
- * two fields of every gRPC response in the client's table, headers are two bytes and trailers one.
- */
-export class FieldEncoder {
-  readonly #encoder = new HpackEncoder();
-  readonly #blocks = new Map<FieldList, Uint8Array>();
-  #version = this.#encoder.tableVersion;
-
-  /** Applies the client's SETTINGS_HEADER_TABLE_SIZE. */
-  limitTable(maxTableBytes: number): void {
-    this.#encoder.limitTable(maxTableBytes);
-    this.#forgetStale();
-  }
-
-  /** The block of a list. Blocks must be sent in the order in which they were encoded. */
-  encode(list: FieldList): Uint8Array {
-    const known = this.#blocks.get(list);
-    if (known !== undefined) return known;
-    const block = this.#encoder.encode(list.fields);
-    // A block that changed the table would have another meaning the next time.
-    if (!this.#forgetStale() && list.constant) this.#blocks.set(list, block);
-    return block;
-  }
-
-  #forgetStale(): boolean {
-    if (this.#version === this.#encoder.tableVersion) return false;
-    this.#version = this.#encoder.tableVersion;
-    this.#blocks.clear();
-    return true;
-  }
-}
-
-/**
  * The dynamic table (RFC 7541 sections 2.3.2 and 4): a queue of fields, newest first, bounded by
  * their size.
  */
@@ -351,7 +296,11 @@ class DynamicTable {
   #length = 0;
   #sizeBytes = 0;
   #maxSizeBytes: number;
-  /** Number of changes: while it stays the same, each index means the same field. */
+  /**
+   * Number of changes: while it stays the same, each index means the same field, so a block that
+   * does not change it decodes to the same fields. In an encoder it also changes when the next
+   * block must start with a table size update.
+   */
   version = 0;
 
   /** @param maxSizeBytes the maximum sum of the sizes of all fields */

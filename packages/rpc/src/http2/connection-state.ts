@@ -94,11 +94,6 @@ export abstract class ConnectionState implements SenderOwner {
     this.sender.nowMs = nowMs;
   }
 
-  /** Number of open streams. */
-  get openStreams(): number {
-    return this.streams.size;
-  }
-
   /**
    * Notifies the owner of new output, once. To be called after using `sender` or `reset` outside of
    * `receive`.

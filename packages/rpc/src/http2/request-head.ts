@@ -1,6 +1,6 @@
 /**
  * A request's parsed header fields (RFC 9113 sections 8.2 and 8.3). Repeated header blocks share
- * one: see header-frames.ts.
+ * one: see HeadCache in connection.ts.
  */
 import { type HeaderField, NameId } from "../hpack/header-field.ts";
 

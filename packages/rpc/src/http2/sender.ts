@@ -3,7 +3,7 @@
  * client's windows and the socket allow. Waiting streams take turns, one frame each.
  */
 
-import { FieldEncoder, type FieldList } from "../hpack/hpack.ts";
+import { type FieldList, HpackEncoder } from "../hpack/hpack.ts";
 import type { ByteBudget } from "./byte-budget.ts";
 import { DEFAULT_MAX_FRAME_BYTES, DEFAULT_WINDOW_BYTES, MAX_WINDOW_BYTES } from "./constants.ts";
 import { type Output, writeDataHeader, writeHeaders } from "./output.ts";
@@ -255,6 +255,40 @@ export class Sender {
   #ended(stream: Http2Stream): void {
     stream.localEnded = true;
     this.#owner.localEnded(stream);
+  }
+}
+
+/**
+ * Encodes the header blocks of responses. Nearly all of them are one of a few constant lists: such
+ * a list is encoded once, and again only when the table its bytes refer to has changed. With the
+ * two fields of every gRPC response in the client's table, headers are two bytes and trailers one.
+ */
+export class FieldEncoder {
+  readonly #encoder = new HpackEncoder();
+  readonly #blocks = new Map<FieldList, Uint8Array>();
+  #version = this.#encoder.table.version;
+
+  /** Applies the client's SETTINGS_HEADER_TABLE_SIZE. */
+  limitTable(maxTableBytes: number): void {
+    this.#encoder.limitTable(maxTableBytes);
+    this.#forgetStale();
+  }
+
+  /** The block of a list. Blocks must be sent in the order in which they were encoded. */
+  encode(list: FieldList): Uint8Array {
+    const known = this.#blocks.get(list);
+    if (known !== undefined) return known;
+    const block = this.#encoder.encode(list.fields);
+    // A block that changed the table would have another meaning the next time.
+    if (!this.#forgetStale() && list.constant) this.#blocks.set(list, block);
+    return block;
+  }
+
+  #forgetStale(): boolean {
+    if (this.#version === this.#encoder.table.version) return false;
+    this.#version = this.#encoder.table.version;
+    this.#blocks.clear();
+    return true;
   }
 }
 

@@ -1,7 +1,8 @@
 /** The state that all connections of a server share. */
-import { BufferPool } from "./buffer-pool.ts";
+
 import { SharedBudget } from "./byte-budget.ts";
 import type { Http2Limits } from "./limits.ts";
+import { BufferPool } from "./output.ts";
 
 export class Http2Shared {
   readonly limits: Http2Limits;

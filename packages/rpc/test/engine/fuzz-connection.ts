@@ -292,7 +292,7 @@ export async function fuzzConnection(random: Random): Promise<void> {
     assert.ok(held.usedBytes >= 0 && held.usedBytes <= LIMITS.maxHeldBytes);
     assert.ok(pending.usedBytes >= 0 && pending.usedBytes <= LIMITS.maxPendingBytes);
     assert.ok(
-      client.connection.openStreams + client.connection.lingeringCalls <=
+      client.connection.streams.size + client.connection.lingeringCalls <=
         LIMITS.maxConcurrentStreams,
     );
     if (client.connection.ending) break;

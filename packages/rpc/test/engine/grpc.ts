@@ -128,8 +128,6 @@ export class GrpcClient extends CoreClient {
       compressor,
       inflater,
       observer: options.observer,
-      receivedMessageBytes: 0,
-      sentMessageBytes: 0,
     };
     super(new Dispatcher(grpc, options.serves ?? "all"), options);
     this.clock = clock;

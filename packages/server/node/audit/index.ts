@@ -6,7 +6,7 @@ import { fromUtf8 } from "@quorate/proto";
 import type { CallContext, ServiceTable } from "@quorate/rpc";
 import { Audit } from "../../src/audit/audit.ts";
 import type { ProvedIdentity } from "../../src/audit/settings.ts";
-import type { AuditConfig } from "../../src/config/index.ts";
+import type { AuditConfig } from "../../src/config/server-config.ts";
 import { AuditOutput } from "./audit-output.ts";
 
 export interface AuditLogDependencies {

@@ -3,7 +3,7 @@
  * member is to be started.
  */
 import { ConfigError } from "@quorate/member";
-import { type Invocation, loadConfig } from "../../src/config/index.ts";
+import { type Invocation, loadConfig } from "../../src/config/load.ts";
 import { defaultHost, readTextFile } from "./surroundings.ts";
 
 /** The versions that --version prints. */

@@ -3,7 +3,7 @@ import type { Clock, Logger, Random } from "@quorate/host";
 import type { Member } from "@quorate/member";
 import { SERVER_VERSION } from "@quorate/member";
 import type { ServiceTable } from "@quorate/rpc";
-import type { TracingConfig } from "../../src/config/index.ts";
+import type { TracingConfig } from "../../src/config/server-config.ts";
 import { Batches } from "../../src/tracing/batches.ts";
 import { encodeSpans } from "../../src/tracing/otlp.ts";
 import { Tracer } from "../../src/tracing/span.ts";

@@ -3,7 +3,7 @@ import { type Clock, type HttpExchangeHandler, plainError } from "@quorate/host"
 import type { Budgets } from "@quorate/member";
 import { fromUtf8, httpRoutes, openApiDocument } from "@quorate/proto";
 import { Gateway, type RpcObserver, type ServiceTable } from "@quorate/rpc";
-import type { ServerConfig } from "../config/index.ts";
+import type { ServerConfig } from "../config/server-config.ts";
 
 /**
  * JSON text of a message in bytes of the message: base64 takes 4/3, numbers as decimal text and

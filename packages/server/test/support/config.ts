@@ -1,6 +1,7 @@
 /** Command lines of members, read and refused. */
 import assert from "node:assert/strict";
-import { loadConfig, type Notice, type ServerConfig } from "../../src/config/index.ts";
+import { loadConfig } from "../../src/config/load.ts";
+import type { Notice, ServerConfig } from "../../src/config/server-config.ts";
 
 /** A configuration that was read, and what is logged about it. */
 export type Run = { config: ServerConfig; notices: readonly Notice[] };

@@ -32,7 +32,8 @@ import { type CallContext, joinMessage, LOCAL_CALL, type UnaryHandler } from "@q
 import { serviceTable } from "@quorate/services";
 import type { PeerAnswer, PeerStatus, SnapshotStream, Transport } from "@quorate/transport";
 import { directoryExpiry } from "@quorate/v2";
-import { loadConfig, type ServerConfig } from "../../src/config/index.ts";
+import { loadConfig } from "../../src/config/load.ts";
+import type { ServerConfig } from "../../src/config/server-config.ts";
 import { httpRouter } from "../../src/http/endpoints.ts";
 import { peerEndpoints, versionOf } from "../../src/http/peer-endpoints.ts";
 import { withTurns } from "./turns.ts";

@@ -6,7 +6,9 @@ import {
   type Caller,
   callerOf,
   type Member,
+  type Proposer,
   pinned,
+  type Reader,
   SharedTurns,
   type SliceTask,
 } from "@quorate/member";
@@ -25,9 +27,10 @@ import {
   type TxnRequest,
   toLatin1,
 } from "@quorate/proto";
-import type { UnaryHandler, UnaryResponse } from "@quorate/rpc";
+import { type CallContext, Later, type UnaryHandler, type UnaryResponse } from "@quorate/rpc";
 import {
   type Applied,
+  type AppliedEntry,
   checkRange,
   checkTxn,
   checkWork,
@@ -42,8 +45,7 @@ import {
   readTxn,
   type Steps,
 } from "@quorate/store";
-import { completed, EncodedHeader } from "../calls/results.ts";
-import { LateRead, LateWrite, type ReadEncoder, type WriteEncoder } from "./late-answers.ts";
+import { completed, EncodedHeader, toStatusError } from "../calls/results.ts";
 import {
   encodeReadTxn,
   GetAnswers,
@@ -243,4 +245,86 @@ export function kvService(member: Member): ReadonlyMap<string, UnaryHandler> {
       },
     ],
   ]);
+}
+
+/**
+ * The response of a write or a read that waits for the log: one object for each call, made when its
+ * turn has come. Errors become statuses.
+ */
+abstract class LateAnswer extends Later<UnaryResponse> {
+  readonly #context: CallContext;
+
+  constructor(context: CallContext) {
+    super();
+    this.#context = context;
+  }
+
+  get caller(): Caller {
+    return callerOf(this.#context);
+  }
+
+  get isGone(): boolean {
+    return this.#context.cancelled;
+  }
+
+  refused(error: unknown): void {
+    this.rejected(toStatusError(error));
+  }
+
+  /** Gives a response that is there, or comes. */
+  protected give(response: UnaryResponse | Promise<UnaryResponse>): void {
+    if (!(response instanceof Promise)) this.resolved(response);
+    else
+      response.then(
+        (later) => this.resolved(later),
+        (error: unknown) => this.refused(error),
+      );
+  }
+}
+
+/** How the response of a kind of writes is made. */
+type WriteEncoder = (
+  applied: AppliedEntry,
+  answer: LateWrite,
+) => UnaryResponse | Promise<UnaryResponse>;
+
+/** The response of a write, made when its request is applied. */
+class LateWrite extends LateAnswer implements Proposer {
+  readonly #encode: WriteEncoder;
+
+  constructor(context: CallContext, encode: WriteEncoder) {
+    super(context);
+    this.#encode = encode;
+  }
+
+  applied(result: AppliedEntry): void {
+    try {
+      this.give(this.#encode(result, this));
+    } catch (error) {
+      this.refused(error);
+    }
+  }
+}
+
+/** How the response of a kind of reads is made, when the store may be read for it. */
+type ReadEncoder = (answer: LateRead) => UnaryResponse | Promise<UnaryResponse>;
+
+/** The response of a linearizable read, made when its round is over. */
+class LateRead extends LateAnswer implements Reader {
+  readonly request: Uint8Array;
+  readonly #encode: ReadEncoder;
+
+  constructor(request: Uint8Array, context: CallContext, encode: ReadEncoder) {
+    super(context);
+    this.request = request;
+    this.#encode = encode;
+  }
+
+  granted(): void {
+    try {
+      this.give(this.#encode(this));
+    } catch (error) {
+      this.refused(error);
+    }
+  }
 }

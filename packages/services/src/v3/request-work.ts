@@ -20,7 +20,7 @@ import {
 import { StatusError } from "@quorate/rpc";
 
 /** A request of this size is decoded in a millisecond or two, whatever it holds. */
-const SMALL_REQUEST_BYTES = 4096;
+export const SMALL_REQUEST_BYTES = 4096;
 /**
  * What reading a request may cost, in fields; a message in it counts as nine. Some two to five
  * milliseconds.
@@ -29,7 +29,7 @@ export const MAX_REQUEST_FIELDS = 20_000;
 /** A compare with an operation of each list, with all of their fields. */
 const FIELDS_FOR_A_TXN_OP = 96;
 
-/** Throws for a request of a method that has too many parts. */
+/** Throws for a request of a method that has too many parts; of use above SMALL_REQUEST_BYTES. */
 export type RequestCheck = (bytes: Uint8Array) => void;
 
 /**
@@ -51,8 +51,7 @@ export function requestCheck(
     else countFields(reader, shape);
   };
   return (bytes) => {
-    if (bytes.length <= SMALL_REQUEST_BYTES || !isTooMuch(new Reader(bytes, maxFields), read))
-      return;
+    if (!isTooMuch(new Reader(bytes, maxFields), read)) return;
     if (isTxn) throw errorOf("TooManyOps");
     throw new StatusError(
       GrpcCode.InvalidArgument,

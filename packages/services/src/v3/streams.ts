@@ -8,6 +8,7 @@ import type { AuthChanges } from "@quorate/member";
 import { errorOf } from "@quorate/proto";
 import type { CallContext, StreamCall, StreamHandler, StreamListener } from "@quorate/rpc";
 import { toStatusError } from "../calls/results.ts";
+import { type RequestCheck, SMALL_REQUEST_BYTES } from "./request-work.ts";
 
 /**
  * Streams live longer than calls and cost more to set up again: they are cut off only after so many
@@ -44,7 +45,7 @@ export class StreamGuard {
   }
 
   /** @param check refuses messages that would take too long to decode */
-  guard(handler: StreamHandler, check: (bytes: Uint8Array) => void = () => {}): StreamHandler {
+  guard(handler: StreamHandler, check: RequestCheck): StreamHandler {
     return (call) => {
       const needsLeader = call.context.metadata("hasleader") === "true";
       const isFollowed = needsLeader || this.#deps.isRuled(call.context.path);
@@ -60,7 +61,7 @@ export class StreamGuard {
       return {
         message: (bytes) => {
           try {
-            check(bytes);
+            if (bytes.length > SMALL_REQUEST_BYTES) check(bytes);
             listener.message?.(bytes);
           } catch (error) {
             this.#forget(call);

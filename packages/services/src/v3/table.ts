@@ -28,6 +28,7 @@ import {
   type StreamHandler,
   type UnaryHandler,
   type UnaryResponse,
+  type UnaryResult,
 } from "@quorate/rpc";
 import { checkRange, keyRange, rangeChunk, type Steps } from "@quorate/store";
 import { unimplemented, withStatuses } from "../calls/results.ts";
@@ -40,7 +41,7 @@ import { leaseService, leaseStreams } from "./lease.ts";
 import { maintenanceService } from "./maintenance.ts";
 import { messageOf, RangeWriter } from "./range-answer.ts";
 import { rangeStreams } from "./range-stream.ts";
-import { type RequestCheck, requestCheck } from "./request-work.ts";
+import { type RequestCheck, requestCheck, SMALL_REQUEST_BYTES } from "./request-work.ts";
 import { snapshotStreams } from "./snapshot.ts";
 import { StreamGuard } from "./streams.ts";
 import { watchService } from "./watch.ts";
@@ -68,12 +69,13 @@ function unary(
   versions: ClientVersions,
   check: RequestCheck,
 ): UnaryHandler {
-  const permitted = ruled(member, handler);
   return (request, context) => {
     admit(member, context);
     versions.counted("unary", context).add();
-    check(request);
-    return permitted(request, context);
+    if (request.length > SMALL_REQUEST_BYTES) check(request);
+    return member.store.auth.isEnabled
+      ? ruled(member, handler, request, context)
+      : handler(request, context);
   };
 }
 
@@ -195,18 +197,20 @@ function admitByRule(member: Member, context: CallContext): void | Promise<void>
 }
 
 /**
- * A handler behind its method's rule, while users and roles are enforced. Permission for keys is
+ * A call behind its method's rule, while users and roles are enforced. Permission for keys is
  * decided in the handler's way into the member.
  */
-function ruled(member: Member, handler: UnaryHandler): UnaryHandler {
-  return (request, context) => {
-    if (!member.store.auth.isEnabled) return handler(request, context);
-    if (context.path.startsWith(AUTH_PATHS)) return ruledAuth(member, handler, request, context);
-    const admitted = admitByRule(member, context);
-    return admitted instanceof Promise
-      ? admitted.then(() => promised(handler(request, context)))
-      : handler(request, context);
-  };
+function ruled(
+  member: Member,
+  handler: UnaryHandler,
+  request: Uint8Array,
+  context: CallContext,
+): UnaryResult {
+  if (context.path.startsWith(AUTH_PATHS)) return ruledAuth(member, handler, request, context);
+  const admitted = admitByRule(member, context);
+  return admitted instanceof Promise
+    ? admitted.then(() => promised(handler(request, context)))
+    : handler(request, context);
 }
 
 /** A call of the Auth service sees the changes of users and roles before it. */

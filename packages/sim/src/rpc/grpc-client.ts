@@ -10,7 +10,7 @@
  */
 import type { Random } from "@quorate/host";
 import { concat, fromLatin1, http2, readU32BE, toUtf8, writeU32BE } from "@quorate/proto";
-import { FrameSplitter, HpackDecoder, HpackEncoder } from "@quorate/rpc";
+import { HpackDecoder, HpackEncoder } from "@quorate/rpc";
 import { violate } from "../base/violation.ts";
 
 const { DEFAULT_WINDOW_BYTES, ErrorCode, Flag, frame, FrameType, Setting, words } = http2;
@@ -75,7 +75,7 @@ export class GrpcCall {
 }
 
 export class GrpcClient {
-  readonly #splitter: FrameSplitter;
+  readonly #splitter: http2.FrameSplitter;
   readonly #decoder = new HpackDecoder(4096, MAX_HEADER_LIST_BYTES);
   readonly #encoder = new HpackEncoder();
   readonly #random: Random;
@@ -97,7 +97,7 @@ export class GrpcClient {
     this.#random = random;
     this.#wake = wake;
     this.#windowBytes = LEAST_WINDOW_BYTES << random.below(5);
-    this.#splitter = new FrameSplitter({
+    this.#splitter = new http2.FrameSplitter({
       frame: (bytes, start, length, type, flags, streamId) => {
         this.#frame(bytes.slice(start, start + length), type, flags, streamId);
         return this.over === undefined;

@@ -118,8 +118,6 @@ export class RpcLink {
       compressor,
       inflater: new Inflater(compressor, clock),
       observer: undefined,
-      receivedMessageBytes: 0,
-      sentMessageBytes: 0,
     };
   }
 

@@ -279,7 +279,7 @@ export const MEMBER_BUGS: Readonly<Record<string, CatalogueBug>> = {
     sim: "no",
   },
   "a result that comes before its receiver is lost": {
-    at: "rpc/src/later.ts#Later.deliver",
+    at: "rpc/src/service.ts#Later.deliver",
     find: "this.#early($receiver)",
     put: "this.#receiver = $receiver",
     tests: ["packages/rpc/test/later.test.ts"],

@@ -3,7 +3,7 @@ import type { CatalogueBug } from "../source-edit.ts";
 
 export const WIRE_BUGS: Readonly<Record<string, CatalogueBug>> = {
   "split-frame-loses-its-head": {
-    at: "rpc/src/http2/frame-splitter.ts#FrameSplitter.#complete",
+    at: "proto/src/http2/http2.ts#FrameSplitter.#complete",
     find: "$larger.set($part);",
     put: "",
     sim: { clientWires: true, faultPhaseMs: 2000 },
@@ -17,7 +17,7 @@ export const WIRE_BUGS: Readonly<Record<string, CatalogueBug>> = {
     seed: 1,
   },
   "long-frame-taken": {
-    at: "rpc/src/http2/frame-splitter.ts#FrameSplitter.push",
+    at: "proto/src/http2/http2.ts#FrameSplitter.push",
     find: "$length > DEFAULT_MAX_FRAME_BYTES",
     put: "false",
     sim: { clientWires: true, corruption: 0.01, faultPhaseMs: 2000 },
