@@ -13,7 +13,7 @@ import { until } from "../support/until.ts";
 import { FAULTS } from "./faults.ts";
 import { judge } from "./judge.ts";
 import { type RunningCluster, startRunningCluster } from "./members.ts";
-import { oursAlone } from "./mixture.ts";
+import { Mixture, oursAlone } from "./mixture.ts";
 import { drawKind } from "./nemesis.ts";
 import { canFindOwners } from "./owner.ts";
 import { OPEN_WIRE } from "./proxy.ts";
@@ -177,4 +177,32 @@ test("each kind of fault strikes once before one comes again, whatever the seed"
     }
     assert.equal(counts.size, kinds.length);
   }
+});
+
+test("mixed clusters: some members are ours, but not all, and none joins that is too old", () => {
+  const installed = (release: string) => ({ name: "etcd" as const, command: [release] });
+  const seen = new Set<string>();
+  for (let seed = 1; seed <= 200; seed++) {
+    const mixture = new Mixture(new SeededRandom(seed), [], installed);
+    let programs = mixture.founders(3);
+    for (let round = 0; round < 4; round++) {
+      const changes = mixture.changes(programs, round === 0);
+      for (const [index, program] of changes) {
+        const others = programs.filter((_, at) => at !== index);
+        const version = others.map(({ name }) => (name === "quorate" ? "3.7" : name)).sort()[0]!;
+        assert.ok(program.name === "quorate" || program.name >= version, `seed ${seed}`);
+        programs = programs.with(index, program);
+      }
+      const ours = programs.filter(({ name }) => name === "quorate").length;
+      assert.ok(ours > 0 && ours < 3, `seed ${seed}: ${ours} of 3`);
+      seen.add(
+        programs
+          .map(({ name }) => name)
+          .sort()
+          .join(),
+      );
+    }
+  }
+  for (const mixed of ["3.5,3.5,quorate", "3.5,3.6,quorate", "3.7,quorate,quorate"])
+    assert.ok(seen.has(mixed), mixed);
 });

@@ -70,13 +70,14 @@ export class Mixture {
   /**
    * Draws releases of those that are installed.
    * @param flags for all members, in etcd 3.7's words
+   * @param installed the executable of a release, where there is one
    */
-  constructor(random: Random, flags: readonly string[]) {
+  constructor(random: Random, flags: readonly string[], installed = executableOf) {
     this.#random = random;
-    const possible = PAIRINGS.filter((releases) => releases.every(executableOf));
+    const possible = PAIRINGS.filter((releases) => releases.every(installed));
     this.#theirs = this.#one(possible).map((release) => ({
       name: release,
-      executable: executableOf(release)!,
+      executable: installed(release)!,
       flags: release === "3.5" ? [...CHECKS_3_5, ...flags.map(as35)] : [...CHECKS, ...flags],
     }));
     this.#ours = { ...oursAlone(flags), flags: [LOGS_MUCH, ...CHECKS, ...flags] };
@@ -101,17 +102,29 @@ export class Mixture {
       }
       return new Map(indexes.slice(0, ours).map((index) => [index, this.#ours]));
     }
-    const index = this.#one(indexes);
-    const next = this.#one([this.#ours, this.#one(this.#theirs)]);
-    const names = now.map(({ name }, at) => (at === index ? next.name : name));
-    const ours = names.filter((name) => name === "quorate").length;
-    if (ours > 0 && ours < names.length) return new Map([[index, next]]);
-    return new Map([[index, ours === 0 ? this.#ours : this.#one(this.#theirs)]]);
+    const choices = indexes.flatMap((index) => {
+      const others = now.filter((_, at) => at !== index).map(({ name }) => name);
+      const ours = others.every((name) => name === "quorate") ? [] : [this.#ours];
+      const theirs = others.includes("quorate") ? this.#theirs : [];
+      return [...ours, ...theirs.filter(({ name }) => mayJoin(name, others))].map(
+        (program) => [index, program] as const,
+      );
+    });
+    return new Map(choices.length === 0 ? [] : [this.#one(choices)]);
   }
 
   #one<T>(choices: readonly T[]): T {
     return choices[this.#random.below(choices.length)]!;
   }
+}
+
+/**
+ * A cluster's version is that of its oldest member, ours counting as 3.7. It rises when that one is
+ * gone, and then an older one cannot join.
+ */
+function mayJoin(name: Program["name"], others: readonly Program["name"][]): boolean {
+  const releases = others.map((one) => (one === "quorate" ? "3.7" : one));
+  return releases.some((release) => release <= name);
 }
 
 const as35 = (flag: string): string =>
