@@ -183,7 +183,7 @@ test("mixed clusters: some members are ours, but not all, and none joins that is
   const installed = (release: string) => ({ name: "etcd" as const, command: [release] });
   const seen = new Set<string>();
   for (let seed = 1; seed <= 200; seed++) {
-    const mixture = new Mixture(new SeededRandom(seed), [], installed);
+    const mixture = new Mixture(new SeededRandom(BigInt(seed)), [], installed);
     let programs = mixture.founders(3);
     for (let round = 0; round < 4; round++) {
       const changes = mixture.changes(programs, round === 0);
