@@ -9,9 +9,6 @@ export {
   type WebhookCaller,
   type WebhookResponse,
 } from "./src/admission/webhook-caller.ts";
-export { applyPatch } from "./src/apply/apply-patch.ts";
-export { createFieldManager, type FieldManagerOptions } from "./src/apply/field-manager.ts";
-export type { FieldManager, PatchType } from "./src/apply/patch-types.ts";
 export type { Authorizer, AuthorizerAttributes, Decision } from "./src/authz/authorizer.ts";
 export { type Serving, servedResourcesOf } from "./src/builtin/served-resources.ts";
 export type { ChaosFault, FaultName } from "./src/chaos/chaos.ts";

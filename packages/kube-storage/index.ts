@@ -3,11 +3,11 @@
 export { Cacher } from "./src/cacher/cacher.ts";
 export type { MetricSample } from "./src/cacher/cacher-metrics.ts";
 export { builtinKind, kindSource, metaProtobuf } from "./src/codec/builtin-kind.ts";
-export { jsonKind } from "./src/codec/go-json-error.ts";
 export { canonicalJson, jsonCodec } from "./src/codec/json-codec.ts";
 export {
   duplicateFieldsOf,
   JsonSyntaxError,
+  jsonKind,
   parseJson,
   parseJsonInSlices,
   type StatedKind,
@@ -17,7 +17,7 @@ export { fitsDepth, MAX_JSON_DEPTH } from "./src/codec/limits.ts";
 export { canonicalQuantity, DECIMAL, quantityNumber } from "./src/codec/quantity.ts";
 export { storedValueText } from "./src/codec/stored-value.ts";
 export { parseYaml, writeYaml } from "./src/codec/yaml.ts";
-export type { Cancellation } from "./src/meta/cancellation.ts";
+export { type Cancellation, Canceller, unlessAborted } from "./src/meta/cancellation.ts";
 export { sameJson, semanticEqual } from "./src/meta/equality.ts";
 export * as fieldErrors from "./src/meta/field-errors.ts";
 export {
@@ -79,12 +79,14 @@ export {
 } from "./src/meta/object.ts";
 export {
   FOREGROUND_FINALIZER,
+  MAX_FIELD_MANAGER_BYTES,
   ORPHAN_FINALIZER,
   validateAnnotations,
+  validateFieldManager,
   validateLabels,
   validateObjectMeta,
 } from "./src/meta/object-meta-validation.ts";
-export { EVERYTHING, type Selector } from "./src/meta/selectors.ts";
+export { type AttributesOf, EVERYTHING, type Selector } from "./src/meta/selectors.ts";
 export {
   ApiError,
   aggregateText,
@@ -95,22 +97,20 @@ export {
   forbidden,
   internalError,
   invalid,
+  methodNotSupported,
+  notAcceptable,
   notFound,
+  requestEntityTooLarge,
   type Status,
   type StatusCause,
   type StatusDetails,
-} from "./src/meta/status.ts";
-export {
-  methodNotSupported,
-  notAcceptable,
-  requestEntityTooLarge,
   serviceUnavailable,
   timeout,
   unauthorized,
   unsupportedMediaType,
-} from "./src/meta/status-errors.ts";
+} from "./src/meta/status.ts";
 export { metaTime, microTime, parseTime } from "./src/meta/time.ts";
-export { ageSince, humanDuration } from "./src/registry/age.ts";
+export { validateDeleteOptions } from "./src/registry/before-delete.ts";
 export { ConvertedStorage } from "./src/registry/converted-storage.ts";
 export { MAX_NAME_ATTEMPTS, newUid } from "./src/registry/create.ts";
 export type { DeleteResult } from "./src/registry/delete.ts";
@@ -119,32 +119,34 @@ export {
   MAX_CONCURRENT_DELETIONS,
 } from "./src/registry/delete-collection.ts";
 export { RequestWriter } from "./src/registry/dry-run.ts";
-export { keepManagedTimes } from "./src/registry/keep-times.ts";
-export type { KindSource } from "./src/registry/kind-source.ts";
-export { MadeObject } from "./src/registry/made-object.ts";
 export { plainStrategy, statusStrategyOf } from "./src/registry/plain-strategy.ts";
 export { attributesOf } from "./src/registry/read.ts";
-export type { RegistryDeps, ResourceParts } from "./src/registry/resource-parts.ts";
 export type {
+  KindSource,
+  RegistryDeps,
+  ResourceParts,
   ResourceSpec,
   ScalePaths,
   SpecStorages,
   StorageFactory,
 } from "./src/registry/resource-spec.ts";
 export { builtinSpec, keyOf } from "./src/registry/resource-spec.ts";
-export { Store, SubresourceStore } from "./src/registry/store.ts";
+export { type ResourceStore, storeOf, subresourceStoreOf } from "./src/registry/store.ts";
 export type { StoreHooks, Strategy } from "./src/registry/strategy.ts";
 export {
   AGE,
+  ageSince,
   DEFAULT_TABLE,
+  humanDuration,
   NAME_AND_AGE,
   nameColumn,
   type TableField,
   tableOf,
   textColumn,
 } from "./src/registry/table.ts";
-export { MODIFIED } from "./src/registry/update.ts";
+export { keepManagedTimes, MODIFIED } from "./src/registry/update.ts";
 export type { RequestContext } from "./src/rest/context.ts";
+export { ANONYMOUS, type Authenticator, type UserInfo } from "./src/rest/context.ts";
 export {
   type Creater,
   type DeletionPropagation,
@@ -168,8 +170,8 @@ export {
   type WriteOptions,
 } from "./src/rest/interfaces.ts";
 export type { DecodedObject, ServedResource, ServedResources } from "./src/rest/served-resource.ts";
-export { ANONYMOUS, type Authenticator, type UserInfo } from "./src/rest/user.ts";
 export { builtinSchema, referenceOf, typeSchema } from "./src/schema/builtin-schema.ts";
+export { compareUtf8, setField } from "./src/schema/maps.ts";
 export { messageType } from "./src/schema/message-type.ts";
 export type { ObjectSchema, Schema, ValidationRule } from "./src/schema/schema.ts";
 export {
@@ -190,7 +192,6 @@ export { StorageError, textOf } from "./src/storage/errors.ts";
 export { EtcdStore } from "./src/storage/etcd-store.ts";
 export { DecodedObjects, identityTransformer } from "./src/storage/etcd-values.ts";
 export type {
-  AttributesOf,
   CallOptions,
   DeleteOptions,
   GetOptions,
@@ -211,5 +212,5 @@ export { interpretStorageError } from "./src/storage/interpret-error.ts";
 export { KeyRevisions } from "./src/storage/key-revisions.ts";
 export { rootOf } from "./src/storage/keys.ts";
 export { LeaseManager } from "./src/storage/lease-manager.ts";
-
 export type { StoredObject } from "./src/storage/stored-object.ts";
+export { MadeObject } from "./src/storage/stored-object.ts";

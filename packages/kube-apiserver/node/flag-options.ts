@@ -4,6 +4,7 @@ import { join } from "node:path";
 import type { FlagValues } from "@quorate/cli";
 import { splitHostPort } from "@quorate/host";
 import { CodedError } from "@quorate/proto";
+import { OIDC_ALGORITHMS } from "../src/authn/oidc-tokens.ts";
 import { AUTHORIZATION_MODES, type AuthorizationMode } from "../src/authz/union.ts";
 import { type ChaosSettings, chaosSettingsOf } from "../src/chaos/settings.ts";
 import { CONTROLLERS, type ControllerName } from "../src/controllers/controllers.ts";
@@ -27,9 +28,11 @@ const MAX_BACKUPS = 100_000;
 const MAX_FILE_MIB = 1024 * 1024;
 
 const OWNER_REFERENCES = "OwnerReferencesPermissionEnforcement";
-/** Those that are always on, and the one that can be added. */
+const LIMIT_RANGER = "LimitRanger";
+/** Those that are always on, one that can be taken away, and one that can be added. */
 const PLUGINS = new Set([
   "NamespaceLifecycle",
+  LIMIT_RANGER,
   "MutatingAdmissionWebhook",
   "ValidatingAdmissionWebhook",
   OWNER_REFERENCES,
@@ -59,10 +62,12 @@ export function optionsOf(flags: FlagValues): ServeOptions {
     requestHeaderNames: flags.strings("requestheader-allowed-names"),
     aggregatorRouting: flags.bool("enable-aggregator-routing"),
     tokenAuthFile: flags.string("token-auth-file"),
+    oidc: oidcOf(flags),
     serviceAccounts: serviceAccountsOf(flags),
     authorizationModes: modesOf(flags),
     anonymousAuth: flags.bool("anonymous-auth"),
     enforceOwnerReferences: pluginsOf(flags).has(OWNER_REFERENCES),
+    enforceLimitRanges: pluginsOf(flags).has(LIMIT_RANGER),
     controllers: controllersOf(flags),
     encryptionConfigFile: flags.string("encryption-provider-config"),
     encryptionReload: flags.bool("encryption-provider-config-automatic-reload"),
@@ -80,6 +85,37 @@ export function optionsOf(flags: FlagValues): ServeOptions {
     shutdownDelayMs: flags.durationMs("shutdown-delay-duration"),
     kubeconfigPath: flags.string("kubeconfig-out"),
     chaos: chaosOf(flags.string("chaos")),
+  };
+}
+
+function oidcOf(flags: FlagValues): ServeOptions["oidc"] {
+  const [issuer, clientId] = [flags.string("oidc-issuer-url"), flags.string("oidc-client-id")];
+  if (issuer === "" && clientId === "") return undefined;
+  if (issuer === "" || clientId === "")
+    throw new FlagRefusal("--oidc-issuer-url and --oidc-client-id need each other");
+  if (URL.parse(issuer)?.protocol !== "https:")
+    throw new FlagRefusal(`--oidc-issuer-url is ${issuer}; it must be an https URL`);
+  if (flags.strings("service-account-issuer").includes(issuer))
+    throw new FlagRefusal("--oidc-issuer-url is an issuer of --service-account-issuer, too");
+  const algorithms = flags.strings("oidc-signing-algs");
+  for (const one of algorithms)
+    if (!OIDC_ALGORITHMS.includes(one))
+      throw new FlagRefusal(`--oidc-signing-algs has ${one}; known: ${OIDC_ALGORITHMS.join(", ")}`);
+  const requiredClaims = flags.strings("oidc-required-claim").map((text): [string, string] => {
+    const at = text.indexOf("=");
+    if (at > 0) return [text.slice(0, at), text.slice(at + 1)];
+    throw new FlagRefusal(`--oidc-required-claim is ${text}; it must be name=value`);
+  });
+  return {
+    issuer,
+    clientId,
+    algorithms,
+    usernameClaim: required(flags, "oidc-username-claim"),
+    usernamePrefix: flags.string("oidc-username-prefix"),
+    groupsClaim: flags.string("oidc-groups-claim"),
+    groupsPrefix: flags.string("oidc-groups-prefix"),
+    requiredClaims: new Map(requiredClaims),
+    caFile: flags.string("oidc-ca-file"),
   };
 }
 
@@ -272,14 +308,14 @@ function controllersOf(flags: FlagValues): ControllerName[] {
 }
 
 function pluginsOf(flags: FlagValues): ReadonlySet<string> {
-  const plugins = new Set(flags.strings("enable-admission-plugins"));
+  const plugins = new Set([LIMIT_RANGER, ...flags.strings("enable-admission-plugins")]);
   for (const name of plugins)
     if (!PLUGINS.has(name))
       throw new FlagRefusal(
         `--enable-admission-plugins has ${JSON.stringify(name)}; known: ${[...PLUGINS].join(", ")}`,
       );
   for (const name of flags.strings("disable-admission-plugins")) {
-    if (name === OWNER_REFERENCES) plugins.delete(name);
+    if (name === OWNER_REFERENCES || name === LIMIT_RANGER) plugins.delete(name);
     else if (PLUGINS.has(name))
       throw new FlagRefusal(`--disable-admission-plugins has ${name}, which is always on`);
   }

@@ -1,5 +1,6 @@
 /** What an API server is started with, from flags or from a program. */
 
+import type { OidcSettings } from "../src/authn/oidc-tokens.ts";
 import type { AuthorizationMode } from "../src/authz/union.ts";
 import type { ChaosFault } from "../src/chaos/chaos.ts";
 import type { ChaosSettings } from "../src/chaos/settings.ts";
@@ -55,6 +56,8 @@ export interface ServeOptions {
   readonly aggregatorRouting: boolean;
   /** "" for none. */
   readonly tokenAuthFile: string;
+  /** An OpenID Connect provider; undefined for none. */
+  readonly oidc: (OidcSettings & { readonly caFile: string }) | undefined;
   readonly serviceAccounts: {
     readonly issuers: readonly string[];
     readonly audiences: readonly string[];
@@ -67,6 +70,8 @@ export interface ServeOptions {
   readonly anonymousAuth: boolean;
   /** Setting owner references that block a deletion needs permission to finalize the owner. */
   readonly enforceOwnerReferences: boolean;
+  /** The plug-in LimitRanger. */
+  readonly enforceLimitRanges: boolean;
   /** Those that run here, by kube-controller-manager's names. */
   readonly controllers: readonly ControllerName[];
   /** "" for none. */
@@ -128,6 +133,7 @@ export const DEFAULT_SERVE_OPTIONS: Omit<ServeOptions, "dataDir"> = {
   requestHeaderNames: [],
   aggregatorRouting: false,
   tokenAuthFile: "",
+  oidc: undefined,
   serviceAccounts: {
     issuers: ["https://kubernetes.default.svc.cluster.local"],
     audiences: [],
@@ -138,6 +144,7 @@ export const DEFAULT_SERVE_OPTIONS: Omit<ServeOptions, "dataDir"> = {
   authorizationModes: ["RBAC"],
   anonymousAuth: true,
   enforceOwnerReferences: false,
+  enforceLimitRanges: true,
   controllers: CONTROLLERS,
   encryptionConfigFile: "",
   encryptionReload: false,

@@ -43,6 +43,7 @@ import { type Encryption, NO_ENCRYPTION, openEncryption } from "./encryption/enc
 import { gzipCompressor } from "./gzip.ts";
 import { kubeconfigText, writeKubeconfig } from "./kubeconfig.ts";
 import { metricsPages } from "./metrics-page.ts";
+import { oidcPages } from "./oidc-pages.ts";
 import type { EtcdOptions, ServeOptions } from "./serve-options.ts";
 import { serviceAccountKeys } from "./service-account-keys.ts";
 import { versionDocument } from "./version.ts";
@@ -135,6 +136,7 @@ async function open(options: ServeOptions, deps: ServeDeps, opened: Opened): Pro
     backends,
     newCompressor: gzipCompressor,
     sha256Hex: (text) => hash("sha256", text),
+    fetchPage: options.oidc && oidcPages(pemOf(options.oidc.caFile)),
     openSocket: watchSockets(nodeClock),
     auditor: audit?.auditor,
     onFault: options.onFault,
@@ -338,16 +340,19 @@ function planeOptions(
     trust: trustOf(options, certificates),
     policy: {
       enforceOwnerReferences: options.enforceOwnerReferences,
+      enforceLimitRanges: options.enforceLimitRanges,
       rootCaPem: caOf(options, certificates),
       controllers: new Set(options.controllers),
       identity: `apiserver-${randomUUID()}`,
       createsDefaultRoles: options.authorizationModes.includes("RBAC"),
+      createsDefaultObjects: true,
     },
     access: {
       modes: options.authorizationModes,
       allowAnonymous: options.anonymousAuth,
       clientCertificates: true,
       staticTokens: tokensOf(tokenAuthFile, logger),
+      oidc: options.oidc,
       serviceAccounts: {
         issuers,
         maxExpirationSeconds,
@@ -356,6 +361,10 @@ function planeOptions(
       },
     },
   };
+}
+
+function pemOf(path: string): string | undefined {
+  return path === "" ? undefined : readFileSync(path, "utf8");
 }
 
 function tokensOf(path: string, logger: Logger): ReadonlyMap<string, UserInfo> | undefined {

@@ -46,11 +46,9 @@ const REASONS: Readonly<Record<string, string>> = {
     audit-webhook-batch-throttle-qps audit-webhook-config-file audit-webhook-initial-backoff
     audit-webhook-mode audit-webhook-truncate-enabled? audit-webhook-truncate-max-batch-size
     audit-webhook-truncate-max-event-size audit-webhook-version`,
-  "users are certificates, tokens of --token-auth-file and service accounts": `
+  "users are certificates, tokens of --token-auth-file, service accounts and --oidc-issuer-url": `
     authentication-token-webhook-cache-ttl authentication-token-webhook-config-file
-    authentication-token-webhook-version enable-bootstrap-token-auth? oidc-ca-file oidc-client-id
-    oidc-groups-claim oidc-groups-prefix oidc-issuer-url oidc-required-claim oidc-signing-algs
-    oidc-username-claim oidc-username-prefix`,
+    authentication-token-webhook-version enable-bootstrap-token-auth?`,
   "tokens of service accounts are looked up, and as long as asked for": `
     service-account-extend-token-expiration? service-account-jwks-uri service-account-lookup?
     service-account-signing-endpoint`,

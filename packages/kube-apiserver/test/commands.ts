@@ -25,6 +25,14 @@ export const commands: PackageCommands = {
       about: "kube-apiserver before other API servers",
       file: "packages/kube-apiserver/test/interop/aggregation/main.ts",
     },
+    defaults: {
+      about: "the objects that kube-apiserver makes at its start",
+      file: "packages/kube-apiserver/test/interop/defaults/main.ts",
+    },
+    limits: {
+      about: "kube-apiserver's LimitRanges",
+      file: "packages/kube-apiserver/test/interop/limits/main.ts",
+    },
     routes: {
       about: "kube-apiserver's routes",
       file: "packages/kube-apiserver/test/interop/routes/main.ts",

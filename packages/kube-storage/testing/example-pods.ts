@@ -1,9 +1,14 @@
 /** The kind of the contract suites: pods with labels and a node. */
 import type { GroupVersionKind } from "../src/meta/kinds.ts";
 import type { KubeObject } from "../src/meta/object.ts";
-import { EVERYTHING, type Selector } from "../src/meta/selectors.ts";
-import type { AttributesOf, ListOptions, SelectionPredicate } from "../src/storage/interface.ts";
-import { SELECT_ALL } from "../src/storage/predicate.ts";
+import {
+  type AttributesOf,
+  EVERYTHING,
+  SELECT_ALL,
+  type SelectionPredicate,
+  type Selector,
+} from "../src/meta/selectors.ts";
+import type { ListOptions } from "../src/storage/interface.ts";
 
 export const POD: GroupVersionKind = { group: "example.test", version: "v1", kind: "Pod" };
 export const PODS_PREFIX = "/pods";

@@ -2,10 +2,10 @@
 import { type Clock, type TurnClock, Turns } from "@quorate/host";
 import { jsonCodec } from "../src/codec/json-codec.ts";
 import type { GroupVersionKind } from "../src/meta/kinds.ts";
+import type { AttributesOf } from "../src/meta/selectors.ts";
 import type { ObjectCodec, ValueTransformer } from "../src/storage/codec.ts";
 import { EtcdStore } from "../src/storage/etcd-store.ts";
 import { identityTransformer } from "../src/storage/etcd-values.ts";
-import type { AttributesOf } from "../src/storage/interface.ts";
 import { LeaseManager } from "../src/storage/lease-manager.ts";
 import { MemoryCluster } from "./memory-cluster.ts";
 

@@ -14,6 +14,7 @@ import {
   type ServedResource,
   type ServedResources,
   selectorOfObject,
+  textOf,
 } from "@quorate/kube-storage";
 import type { AdmissionAttributes } from "./admission.ts";
 import type { Namespaces } from "./namespace-lifecycle.ts";
@@ -161,7 +162,7 @@ export async function inVersion(
     try {
       return (await version.convert([one]))[0];
     } catch (error) {
-      throw internalError(error instanceof Error ? error.message : String(error));
+      throw internalError(textOf(error));
     }
   };
   return {

@@ -2,6 +2,7 @@
  * Which policies, bindings and parameters are for a request (apiserver: pkg/admission/plugin/
  * policy/generic/policy_dispatcher.go, policy/matching).
  */
+
 import { type Clock, Pauses } from "@quorate/host";
 import {
   ApiError,
@@ -10,6 +11,7 @@ import {
   type ServedResource,
   type ServedResources,
   storageWith,
+  textOf,
 } from "@quorate/kube-storage";
 import type { Authorizer } from "../authz/authorizer.ts";
 import { Decisions } from "../crd/cel/functions/authorization.ts";
@@ -192,10 +194,6 @@ export class PolicyRequest {
 function problemOf(policy: Policy, binding: Binding | undefined, why: string): PolicyProblem {
   const what = binding === undefined ? "policy" : "binding";
   return { policy, binding, message: `failed to configure ${what}: ${why}` };
-}
-
-function textOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 function shownKind({ apiVersion = "", kind = "" }: ParamKind): string {

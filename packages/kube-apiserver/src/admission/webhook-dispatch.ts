@@ -7,8 +7,16 @@
  *     no result  -> failurePolicy Fail: ApiError 500 'failed calling webhook "x": …'
  *                   failurePolicy Ignore: undefined, and a line in the log
  */
+
 import type { Clock, Logger, Random } from "@quorate/host";
-import { ApiError, badRequest, internalError, newUid, timeout } from "@quorate/kube-storage";
+import {
+  ApiError,
+  badRequest,
+  internalError,
+  newUid,
+  textOf,
+  timeout,
+} from "@quorate/kube-storage";
 import { quoteText as goQuote, toUtf8 } from "@quorate/proto";
 import type { AdmissionAttributes } from "./admission.ts";
 import { WebhookCallError, type WebhookCaller, type WebhookResponse } from "./webhook-caller.ts";
@@ -107,7 +115,7 @@ function failureText(error: unknown): string {
   if (error instanceof WebhookCallError && error.message.startsWith("could not ")) {
     return error.message;
   }
-  return `failed to call webhook: ${error instanceof Error ? error.message : String(error)}`;
+  return `failed to call webhook: ${textOf(error)}`;
 }
 
 /** As client-go describes a response that is an error. */

@@ -4,24 +4,38 @@
  * when something changed the object after them (apiserver: mutating/dispatcher.go).
  */
 
-import { ApiError, internalError, type KubeObject, semanticEqual } from "@quorate/kube-storage";
+import { type Clock, Pauses } from "@quorate/host";
+import {
+  ApiError,
+  forbidden,
+  internalError,
+  type KubeObject,
+  semanticEqual,
+  textOf,
+} from "@quorate/kube-storage";
 import { defined } from "@quorate/proto";
-import type { ApplyPatch } from "../apply/patch-types.ts";
+import { applyPatch } from "../apply/apply-patch.ts";
+import type { Authorizer } from "../authz/authorizer.ts";
+import { Decisions } from "../crd/cel/functions/authorization.ts";
 import type { AdmissionAttributes } from "./admission.ts";
 import { type AdmissionPlugin, Reinvocation, type Rounds } from "./chain.ts";
-import { isExempt } from "./matching.ts";
-import { type Invocation, quotedName, type WebhookList } from "./webhook-config.ts";
+import { activationOf, areTrue } from "./match-conditions.ts";
+import {
+  inVersion,
+  isExempt,
+  type MatchDependencies,
+  matchedVersion,
+  matchesNamespace,
+  matchesObject,
+} from "./matching.ts";
+import { type Invocation, quotedName, type Webhook, type WebhookList } from "./webhook-config.ts";
 import { type DispatchDependencies, dispatch } from "./webhook-dispatch.ts";
-import { invocationOf, type WebhookMatchDependencies } from "./webhook-match.ts";
 
-export interface MutatingDependencies extends DispatchDependencies, WebhookMatchDependencies {
-  /** For JSON patches. */
-  readonly applyPatch: ApplyPatch;
-}
+type WebhookDependencies = DispatchDependencies & WebhookMatchDependencies;
 
 export function mutatingWebhooks(
   webhooks: WebhookList,
-  deps: MutatingDependencies,
+  deps: WebhookDependencies,
 ): AdmissionPlugin {
   const states = new WeakMap<Rounds, Reinvocation>();
   return {
@@ -40,7 +54,7 @@ async function runAll(
   attributes: AdmissionAttributes,
   again: Reinvocation,
   rounds: Rounds,
-  deps: MutatingDependencies,
+  deps: WebhookDependencies,
 ): Promise<KubeObject | undefined> {
   const { isSecond } = rounds;
   let { object } = attributes;
@@ -67,7 +81,7 @@ async function runOne(
   invocation: Invocation,
   attributes: AdmissionAttributes,
   place: string,
-  deps: MutatingDependencies,
+  deps: WebhookDependencies,
 ): Promise<KubeObject | undefined> {
   const { spec, configuration } = invocation.webhook;
   const by = { configuration, webhook: spec.name };
@@ -86,18 +100,13 @@ async function runOne(
         "supported for this operation",
     );
   }
-  const patched = await decoded(
-    invocation,
-    attributes,
-    patchedBy(object, result.patch, deps),
-    deps,
-  );
+  const patched = await decoded(invocation, attributes, patchedBy(object, result.patch), deps);
   const isSame = semanticEqual(patched, attributes.object);
   mark(!isSame);
   return isSame ? undefined : patched;
 }
 
-function patchedBy(object: KubeObject, patch: unknown, { applyPatch }: MutatingDependencies) {
+function patchedBy(object: KubeObject, patch: unknown) {
   try {
     return applyPatch("application/json-patch+json", object, patch, undefined);
   } catch (error) {
@@ -111,7 +120,7 @@ async function decoded(
   { resource, isConverted }: Invocation,
   attributes: AdmissionAttributes,
   value: unknown,
-  { served }: MutatingDependencies,
+  { served }: WebhookDependencies,
 ): Promise<KubeObject> {
   const { subresource } = attributes;
   const of = served.find(resource.group, resource.version, resource.resource, subresource);
@@ -139,7 +148,7 @@ const FAILED_OPEN = "failed-open.validating.webhook.admission.k8s.io/";
  */
 export function validatingWebhooks(
   webhooks: WebhookList,
-  deps: DispatchDependencies & WebhookMatchDependencies,
+  deps: WebhookDependencies,
 ): AdmissionPlugin {
   return {
     async validate(attributes) {
@@ -158,4 +167,46 @@ export function validatingWebhooks(
       for (const failure of failures) if (failure.status === "rejected") throw failure.reason;
     },
   };
+}
+
+export interface WebhookMatchDependencies extends MatchDependencies {
+  /** Of the variable "authorizer" of conditions. */
+  readonly authorizer: Authorizer;
+  readonly clock: Pick<Clock, "turns">;
+}
+
+/** Undefined: the webhook is not called. Rejects with ApiError. */
+export async function invocationOf(
+  webhook: Webhook,
+  attributes: AdmissionAttributes,
+  deps: WebhookMatchDependencies,
+): Promise<Invocation | undefined> {
+  const { rules = [], matchPolicy } = webhook.spec;
+  const matched = matchedVersion(rules, matchPolicy, attributes, deps.served);
+  if (matched === undefined) return undefined;
+  if (!matchesObject(webhook.objectSelector, attributes)) return undefined;
+  if (!(await matchesNamespace(webhook.namespaceSelector, attributes, deps.namespaces)))
+    return undefined;
+  const invocation = { webhook, ...(await inVersion(attributes, matched)) };
+  return (await matchesConditions(invocation, attributes, deps)) ? invocation : undefined;
+}
+
+async function matchesConditions(
+  invocation: Invocation,
+  attributes: AdmissionAttributes,
+  { authorizer, clock }: WebhookMatchDependencies,
+): Promise<boolean> {
+  const { webhook } = invocation;
+  if (webhook.conditions.isEmpty) return true;
+  const activation = activationOf(invocation, attributes, new Decisions(authorizer));
+  try {
+    const conditions = await webhook.conditions.compiled();
+    return await areTrue(conditions, activation, new Pauses(clock.turns));
+  } catch (error) {
+    // As with a webhook that cannot be called.
+    if (webhook.spec.failurePolicy === "Ignore") return false;
+    const { resource, name } = attributes;
+    const text = textOf(error);
+    throw forbidden(resource, name, text);
+  }
 }

@@ -19,7 +19,6 @@ import type { Call } from "../handlers/call.ts";
 import { isBuiltInGroup } from "../handlers/dispatch.ts";
 import { Informer, type InformerHandler } from "../informers/informer.ts";
 import { isConflict, isNotFound, type LocalClient } from "../informers/local-client.ts";
-import { systemContext } from "../informers/system-context.ts";
 import { BadCaBundle, backendPlace, checkedAvailability } from "./availability.ts";
 import type { BackendPlace, Backends } from "./backends.ts";
 import { forward, unavailable } from "./forward.ts";
@@ -301,12 +300,11 @@ export class Aggregator {
   #informer(group: string, resource: string, handler: InformerHandler): Informer {
     const { served, clock, random, logger } = this.#deps;
     const { storage } = defined(served.find(group, "v1", resource, ""), "the served resource");
-    const informer = new Informer(
-      { storage: storage as Lister & Watcher },
-      (signal) => systemContext("", signal),
-      handler,
-      { clock, random: random.fork(`informer ${resource}`), logger },
-    );
+    const informer = new Informer({ storage: storage as Lister & Watcher }, handler, {
+      clock,
+      random: random.fork(`informer ${resource}`),
+      logger,
+    });
     this.#informers.push(informer);
     informer.start();
     return informer;

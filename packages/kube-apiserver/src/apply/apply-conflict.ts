@@ -3,9 +3,8 @@
  * util/managedfields/internal/conflict.go).
  */
 
-import { ApiError } from "@quorate/kube-storage";
+import { ApiError, compareUtf8 } from "@quorate/kube-storage";
 import { CodedError, defined, quoteText as goQuote } from "@quorate/proto";
-import { compareText } from "./go-text.ts";
 import { managerOfId } from "./managed-fields.ts";
 import { type Path, pathText } from "./path-element.ts";
 
@@ -44,7 +43,7 @@ function messageOf(conflicts: readonly Conflict[]): string {
   }
   const paths = Map.groupBy(conflicts, ({ manager }) => manager);
   const lines: string[] = [];
-  for (const manager of [...paths.keys()].sort(compareText)) {
+  for (const manager of [...paths.keys()].sort(compareUtf8)) {
     lines.push(`conflicts with ${managerText(manager)}:`);
     for (const { path } of defined(paths.get(manager), "the path"))
       lines.push(`- ${pathText(path)}`);

@@ -1,9 +1,24 @@
-/** Applies a patch by its media type. Server-side apply is in field-manager.ts. */
+/** The patches of PATCH requests, by their media type. Server-side apply is in field-manager.ts. */
+
+import type { KubeObject, ObjectSchema } from "@quorate/kube-storage";
 import { applyJsonPatch } from "./json-patch.ts";
 import { applyMergePatch } from "./merge-patch.ts";
 import { checkDepth } from "./patch-limits.ts";
-import type { ApplyPatch } from "./patch-types.ts";
 import { applyStrategicMerge } from "./strategic-merge.ts";
+
+export type PatchType =
+  | "application/json-patch+json"
+  | "application/merge-patch+json"
+  | "application/strategic-merge-patch+json"
+  | "application/apply-patch+yaml";
+
+/** Applies a parsed patch of the first three types. Throws ApiError 400, 413 or 422. */
+type ApplyPatch = (
+  type: Exclude<PatchType, "application/apply-patch+yaml">,
+  present: KubeObject,
+  patch: unknown,
+  schema: ObjectSchema | undefined,
+) => unknown;
 
 /**
  * @param type the media type

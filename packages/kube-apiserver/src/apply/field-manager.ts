@@ -12,12 +12,17 @@ import {
   ApiError,
   apiVersionOf,
   badRequest,
+  compareUtf8,
   type GroupVersionKind,
   type JsonObject,
   type KubeObject,
   type ManagedFieldsEntry,
+  textOf as messageOf,
   type ObjectSchema,
   parseApiVersion,
+  type Schema,
+  type ServedResource,
+  type ServedResources,
 } from "@quorate/kube-storage";
 import { defined } from "@quorate/proto";
 import { ConflictsError, conflictError } from "./apply-conflict.ts";
@@ -30,7 +35,6 @@ import {
   isEmptySet,
   unionOf,
 } from "./field-set.ts";
-import { compareText } from "./go-text.ts";
 import { allowedConflicts, withLastApplied } from "./last-applied.ts";
 import {
   decodeManagedFields,
@@ -42,10 +46,8 @@ import {
   type VersionedSet,
 } from "./managed-fields.ts";
 import { checkDepth } from "./patch-limits.ts";
-import type { FieldManager } from "./patch-types.ts";
-import type { TypeAtom } from "./typed-schema.ts";
-import { typeOfObject } from "./typed-schema.ts";
-import { TypedError, validateTyped } from "./typed-value.ts";
+import { type TypeAtom, typeOfObject } from "./typed-schema.ts";
+import { type Fields, isMap, TypedError, validateTyped } from "./typed-value.ts";
 import { FieldsUpdater, type Versions } from "./updater.ts";
 
 export interface FieldManagerOptions {
@@ -89,12 +91,11 @@ const STRIPPED = fieldSetOf(
 /** What an update does under until its manager's earlier entry is known. */
 const CURRENT = "current-operation";
 
-/** Makes the field manager of one kind in one version. */
-export function createFieldManager(options: FieldManagerOptions): FieldManager {
-  return new KindFieldManager(options);
-}
-
-class KindFieldManager implements FieldManager {
+/**
+ * Who manages which fields of one kind in one version. Entries of other versions need a conversion,
+ * which may be a webhook; so both methods are asynchronous. Neither changes its arguments.
+ */
+export class FieldManager {
   readonly #options: FieldManagerOptions;
   readonly #apiVersion: string;
   readonly #versions: Versions;
@@ -124,6 +125,14 @@ class KindFieldManager implements FieldManager {
     };
   }
 
+  /**
+   * managedFields after a create, update or patch by `manager`: what the request changed is its own.
+   * Where managedFields of `object` are empty, those of `old` count; an empty list resets them.
+   * Never rejects because of the object: if it does not fit its schema, the result has no
+   * managedFields.
+   * @param old undefined for a create
+   * @param manager the option fieldManager, or the one from the User-Agent (write-options.ts)
+   */
   async update(
     old: KubeObject | undefined,
     object: KubeObject,
@@ -147,6 +156,14 @@ class KindFieldManager implements FieldManager {
     }
   }
 
+  /**
+   * Server-side apply. Rejects with ApiError 409 with a cause for each conflict unless `force`, 400
+   * for an object of another kind or with managedFields, 500 for one that does not fit its schema
+   * (as Kubernetes does).
+   * @param present undefined where there is no object
+   * @param applied the client's object as it is: neither pruned nor defaulted
+   * @returns the merged object, defaulted
+   */
   async apply(
     present: KubeObject | undefined,
     applied: KubeObject,
@@ -318,7 +335,7 @@ function managedOf(live: KubeObject): Managed {
   try {
     return decodeManagedFields(live.metadata.managedFields ?? []);
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
+    const why = messageOf(error);
     throw new ApiError(500, "", `failed to decode managed fields: ${why}`);
   }
 }
@@ -385,7 +402,7 @@ function capUpdateManagers(managed: Managed): Managed {
   if (updaters.length <= MAX_UPDATE_MANAGERS) return managed;
   const managers = new Map(managed.managers);
   const times = new Map(managed.times);
-  updaters.sort((a, b) => a.seconds - b.seconds || compareText(a.id, b.id));
+  updaters.sort((a, b) => a.seconds - b.seconds || compareUtf8(a.id, b.id));
   // What a bucket holds is collected in place: a union for each entry would copy it each time.
   const buckets = new Map<string, FieldSetBuilder>();
   const firstOfVersion = new Map<string, string>();
@@ -428,4 +445,74 @@ function renameManager(managers: Map<string, VersionedSet>, from: string, to: st
   const versioned = defined(managers.get(from), "the manager");
   managers.delete(from);
   managers.set(to, versioned);
+}
+
+/** The field managers of served resources, made at their first write. */
+export class FieldManagers {
+  readonly #resources: ServedResources;
+  readonly #clock: Pick<Clock, "turns">;
+  readonly #made = new WeakMap<ServedResource, FieldManager>();
+
+  /** @param clock for pauses in long writes */
+  constructor(resources: ServedResources, clock: Pick<Clock, "turns">) {
+    this.#resources = resources;
+    this.#clock = clock;
+  }
+
+  of(resource: ServedResource): FieldManager {
+    const known = this.#made.get(resource);
+    if (known !== undefined) return known;
+    const { kind, schema, resetFields } = resource;
+    const manager = new FieldManager({
+      kind,
+      schema,
+      resetFields,
+      clock: this.#clock,
+      empty: emptyObject(resource),
+      setDefaults: (object) => resource.decode(object).object,
+      versions: {
+        schemaOf: (version) => this.#inVersion(resource, version)?.schema,
+        convert: async (object: KubeObject, version: string) => {
+          const other = this.#inVersion(resource, version);
+          if (other === undefined) return object;
+          return defined((await other.convert([object]))[0], "the converted object");
+        },
+      },
+    });
+    this.#made.set(resource, manager);
+    return manager;
+  }
+
+  /** The same resource in another version, where that is served. */
+  #inVersion(served: ServedResource, apiVersion: string) {
+    if (served.inVersion !== undefined) return served.inVersion(apiVersion);
+    const { resource, subresource } = served;
+    const parsed = parseApiVersion(apiVersion);
+    return parsed && this.#resources.find(parsed.group, parsed.version, resource, subresource);
+  }
+}
+
+/**
+ * The object that a create of a built-in kind is compared with; undefined for other kinds. Go's
+ * structs have fields that are always there, such as "spec": {}, with defaults in the schema. Who
+ * creates the object does not own them, only what is in them.
+ */
+function emptyObject(resource: ServedResource): KubeObject | undefined {
+  const { kind, schema } = resource;
+  if (!resource.strategicMerge || schema === undefined) return undefined;
+  const head = { apiVersion: apiVersionOf(kind), kind: kind.kind };
+  return { ...emptyFields(schema.schema, resource.decode(head).object), ...head } as KubeObject;
+}
+
+/** Keeps empty structs, zero values and null; drops what a default of the kind set. */
+function emptyFields(schema: Schema, decoded: Fields): Fields {
+  const empty: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(decoded)) {
+    const field = schema.properties?.[name];
+    if (field === undefined) continue;
+    if (value === null) empty[name] = null;
+    else if (isMap(field.default)) empty[name] = isMap(value) ? emptyFields(field, value) : {};
+    else if (field.default !== undefined) empty[name] = field.default;
+  }
+  return empty;
 }

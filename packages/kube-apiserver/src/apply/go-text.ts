@@ -1,8 +1,6 @@
-/**
- * Values as Go's fmt and encoding/json print them. Clients compare such texts, and the keys of
- * managedFields are made of them.
- */
-import { escapeGoJson, quoteText as goQuote } from "@quorate/proto";
+/** Values as Go's fmt prints them. Clients compare such texts. */
+import { compareUtf8 } from "@quorate/kube-storage";
+import { quoteText as goQuote } from "@quorate/proto";
 
 /** A number as %v prints an int64 or a float64. */
 export function goNumber(value: number): string {
@@ -44,34 +42,9 @@ export function goType(value: unknown): string {
   return Array.isArray(value) ? "[]interface {}" : "map[string]interface {}";
 }
 
-/** JSON as encoding/json writes a map: fields in the order of their bytes, and <, >, & escaped. */
-export function goJson(value: unknown): string {
-  if (typeof value === "string") return escapeGoJson(JSON.stringify(value));
-  if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";
-  if (Array.isArray(value)) return `[${value.map(goJson).join(",")}]`;
-  const fields = sortedEntries(value).filter(([, field]) => field !== undefined);
-  return `{${fields.map(([name, field]) => `${goJson(name)}:${goJson(field)}`).join(",")}}`;
-}
-
 /** The fields of an object in the order of Go's maps when they are printed. */
 function sortedEntries(value: object): [string, unknown][] {
   const entries = Object.entries(value);
   if (entries.length < 2) return entries;
-  return entries.sort(([a], [b]) => compareText(a, b));
-}
-
-/** Orders strings by their UTF-8 bytes, as Go does. */
-export function compareText(a: string, b: string): number {
-  if (a === b) return 0;
-  const length = Math.min(a.length, b.length);
-  for (let at = 0; at < length; at++) {
-    const left = a.charCodeAt(at);
-    const right = b.charCodeAt(at);
-    if (left === right) continue;
-    const inPairs = left >= 0xd800 && left <= 0xdfff;
-    // A surrogate pair stands for a character above all others.
-    if (inPairs !== (right >= 0xd800 && right <= 0xdfff)) return inPairs ? 1 : -1;
-    return left < right ? -1 : 1;
-  }
-  return a.length < b.length ? -1 : 1;
+  return entries.sort(([a], [b]) => compareUtf8(a, b));
 }

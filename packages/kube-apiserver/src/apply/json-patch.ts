@@ -4,15 +4,15 @@
  * that are not there, and "copy" of a missing field creates null.
  */
 
-import { ApiError, badRequest, sameJson } from "@quorate/kube-storage";
-import { CodedError, defined } from "@quorate/proto";
+import { ApiError, badRequest, sameJson, setField } from "@quorate/kube-storage";
+import { CodedError, defined, utf8Length } from "@quorate/proto";
 import {
   MAX_JSON_PATCH_COPY_BYTES,
   MAX_JSON_PATCH_MOVED_ITEMS,
   MAX_JSON_PATCH_OPERATIONS,
   unprocessable,
 } from "./patch-limits.ts";
-import { isMap, setField } from "./typed-value.ts";
+import { isMap } from "./typed-value.ts";
 
 type MutableMap = Record<string, unknown>;
 
@@ -236,16 +236,4 @@ function indexIn(step: string, length: number): number {
 
 function decodeStep(step: string): string {
   return step.includes("~") ? step.replace(/~1|~0/g, (code) => (code === "~1" ? "/" : "~")) : step;
-}
-
-/** The bytes of a text in UTF-8. */
-export function utf8Length(text: string): number {
-  let bytes = 0;
-  for (let at = 0; at < text.length; at++) {
-    const code = text.charCodeAt(at);
-    // The two halves of a surrogate pair have four bytes together.
-    const isHalf = code >= 0xd800 && code <= 0xdfff;
-    bytes += code < 0x80 ? 1 : code < 0x800 || isHalf ? 2 : 3;
-  }
-  return bytes;
 }

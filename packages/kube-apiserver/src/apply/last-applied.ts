@@ -2,10 +2,10 @@
  * The annotation of `kubectl apply` on the client's side, when the same user goes over to
  * server-side apply (util/managedfields/internal/lastappliedmanager.go, lastappliedupdater.go).
  */
-import type { KubeObject } from "@quorate/kube-storage";
+import { canonicalJson, type KubeObject } from "@quorate/kube-storage";
+import { utf8Length } from "@quorate/proto";
 import type { Conflict } from "./apply-conflict.ts";
 import { differenceOf, hasPath } from "./field-set.ts";
-import { goJson } from "./go-text.ts";
 import { compareTyped } from "./typed-compare.ts";
 import { fieldSetOfValue } from "./typed-fields.ts";
 import type { TypeAtom } from "./typed-schema.ts";
@@ -65,24 +65,15 @@ export function withLastApplied(object: KubeObject, applied: KubeObject): KubeOb
 
 function lastAppliedText(applied: KubeObject): string {
   const { annotations: present, ...metadata } = applied.metadata ?? {};
-  if (!present) return `${goJson({ ...applied, metadata })}\n`;
+  if (!present) return `${canonicalJson({ ...applied, metadata })}\n`;
   const { [ANNOTATION]: _, ...annotations } = present;
-  return `${goJson({ ...applied, metadata: { ...metadata, annotations } })}\n`;
+  return `${canonicalJson({ ...applied, metadata: { ...metadata, annotations } })}\n`;
 }
 
 function sizeOf(annotations: Readonly<Record<string, string>>): number {
   let bytes = 0;
   for (const [name, text] of Object.entries(annotations)) {
     bytes += utf8Length(name) + utf8Length(text);
-  }
-  return bytes;
-}
-
-function utf8Length(text: string): number {
-  let bytes = 0;
-  for (const char of text) {
-    const code = char.codePointAt(0) ?? 0;
-    bytes += code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
   }
   return bytes;
 }

@@ -5,10 +5,9 @@
  * identifier of an applier leaves out the version, so that it stays the same manager when it
  * applies in another version.
  */
-import type { ManagedFieldsEntry } from "@quorate/kube-storage";
+import { canonicalJson, compareUtf8, type ManagedFieldsEntry, textOf } from "@quorate/kube-storage";
 import { defined, quoteText as goQuote } from "@quorate/proto";
 import { type FieldSet, fieldSetFromJson, fieldSetToJson } from "./field-set.ts";
-import { compareText, goJson } from "./go-text.ts";
 
 /** What one manager owns, in one version. */
 export interface VersionedSet {
@@ -64,21 +63,8 @@ function decodeSet(entry: ManagedFieldsEntry): FieldSet {
   try {
     return fieldSetFromJson(entry.fieldsV1 ?? {});
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
+    const why = textOf(error);
     throw new Error(`error decoding versioned set: error decoding set: ${why}`);
-  }
-}
-
-/**
- * Whether entries that admission left are usable (managedfields.ValidateManagedFields).
- * @returns what is wrong, or undefined
- */
-export function managedFieldsProblem(entries: readonly ManagedFieldsEntry[]): string | undefined {
-  try {
-    decodeManagedFields(entries);
-    return undefined;
-  } catch (error) {
-    return error instanceof Error ? error.message : String(error);
   }
 }
 
@@ -91,7 +77,7 @@ type ManagerEntry = Pick<
 export function managerId(entry: ManagerEntry): string {
   const parts: string[] = [];
   const add = (name: string, value: string | undefined): void => {
-    if (value) parts.push(`"${name}":${goJson(value)}`);
+    if (value) parts.push(`"${name}":${canonicalJson(value)}`);
   };
   add("manager", entry.manager);
   add("operation", entry.operation);
@@ -130,11 +116,11 @@ export function encodeManagedFields(managed: Managed): ManagedFieldsEntry[] | un
 /** @param age the difference of their times */
 function compareEntries(a: ManagedFieldsEntry, b: ManagedFieldsEntry, age: number): number {
   return (
-    compareText(a.operation ?? "", b.operation ?? "") ||
+    compareUtf8(a.operation ?? "", b.operation ?? "") ||
     age ||
-    compareText(a.manager ?? "", b.manager ?? "") ||
-    compareText(a.apiVersion ?? "", b.apiVersion ?? "") ||
-    compareText(a.subresource ?? "", b.subresource ?? "")
+    compareUtf8(a.manager ?? "", b.manager ?? "") ||
+    compareUtf8(a.apiVersion ?? "", b.apiVersion ?? "") ||
+    compareUtf8(a.subresource ?? "", b.subresource ?? "")
   );
 }
 

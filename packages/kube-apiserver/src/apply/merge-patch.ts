@@ -1,6 +1,6 @@
 /** JSON merge patches (RFC 7386), as the library of Kubernetes applies them. */
-import { badRequest } from "@quorate/kube-storage";
-import { type Fields, isMap, setField } from "./typed-value.ts";
+import { badRequest, setField } from "@quorate/kube-storage";
+import { type Fields, isMap } from "./typed-value.ts";
 
 /**
  * Applies a merge patch. Neither argument changes; unchanged parts are shared.

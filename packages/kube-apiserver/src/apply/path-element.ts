@@ -8,8 +8,10 @@
  *
  * A step is held as this text, in one canonical form, so that equal steps are equal strings.
  */
+
+import { canonicalJson, compareUtf8 } from "@quorate/kube-storage";
 import { quoteText as goQuote } from "@quorate/proto";
-import { compareText, goJson, goNumber } from "./go-text.ts";
+import { goNumber } from "./go-text.ts";
 
 /** A step in its canonical text. */
 export type PathElement = string;
@@ -17,16 +19,16 @@ export type Path = readonly PathElement[];
 
 /** @param fields the key fields that the item has */
 export function keyElement(fields: Readonly<Record<string, unknown>>): PathElement {
-  return `k:${goJson(fields)}`;
+  return `k:${canonicalJson(fields)}`;
 }
 
 /** The same for one key field, which is most lists. */
 export function singleKeyElement(name: string, value: unknown): PathElement {
-  return `k:{${goJson(name)}:${goJson(value)}}`;
+  return `k:{${canonicalJson(name)}:${canonicalJson(value)}}`;
 }
 
 export function valueElement(value: unknown): PathElement {
-  return `v:${goJson(value)}`;
+  return `v:${canonicalJson(value)}`;
 }
 
 /** The field's name of a step "f:…", undefined for others. */
@@ -78,7 +80,7 @@ const RANKS = "fkvi";
 
 /** Sorts steps as managedFields list them, in place. */
 export function sortPathElements(elements: PathElement[]): PathElement[] {
-  if (elements.every((element) => element.startsWith("f:"))) return elements.sort(compareText);
+  if (elements.every((element) => element.startsWith("f:"))) return elements.sort(compareUtf8);
   const decoded = elements.map((element) => ({
     element,
     rank: RANKS.indexOf(element.charAt(0)),
@@ -104,14 +106,14 @@ function contentOf(element: PathElement): unknown {
 
 function fieldsOf(value: object): KeyFields {
   const fields = Object.entries(value);
-  return fields.length < 2 ? fields : fields.sort(([a], [b]) => compareText(a, b));
+  return fields.length < 2 ? fields : fields.sort(([a], [b]) => compareUtf8(a, b));
 }
 
 function compareFields(left: KeyFields, right: KeyFields): number {
   for (const [at, [name, value]] of left.entries()) {
     const other = right[at];
     if (other === undefined) break;
-    const order = compareText(name, other[0]) || compareValues(value, other[1]);
+    const order = compareUtf8(name, other[0]) || compareValues(value, other[1]);
     if (order !== 0) return order;
   }
   return left.length - right.length;
@@ -129,7 +131,7 @@ function compareValues(a: unknown, b: unknown): number {
   const rank = rankOf(a);
   if (rank !== rankOf(b)) return rank - rankOf(b);
   if (rank === 0 || rank === 2) return Number(a) - Number(b);
-  if (rank === 1) return compareText(a as string, b as string);
+  if (rank === 1) return compareUtf8(a as string, b as string);
   if (rank === 3) return compareLists(a as unknown[], b as unknown[]);
   if (rank === 5) return 0;
   return compareFields(fieldsOf(a as object), fieldsOf(b as object));
@@ -155,7 +157,7 @@ export function elementText(element: PathElement): string {
   if (element[0] === "i") return `[${content}]`;
   if (element[0] === "v") return `[=${valueText(JSON.parse(content))}]`;
   const fields = Object.entries(JSON.parse(content));
-  fields.sort(([a], [b]) => compareText(a, b));
+  fields.sort(([a], [b]) => compareUtf8(a, b));
   return `[${fields.map(([name, value]) => `${name}=${valueText(value)}`).join(",")}]`;
 }
 

@@ -3,9 +3,10 @@
  * The order of the result is the patch's for its items, the present one for all others, and both
  * are interleaved as far as the present order says how.
  */
+
+import { ApiError } from "@quorate/kube-storage";
 import { goType, goValue } from "./go-text.ts";
 import { unprocessable } from "./patch-limits.ts";
-import { badPatchType, DIRECTIVE, patchError } from "./strategic-errors.ts";
 import { type Fields, isList, isMap } from "./typed-value.ts";
 
 type List = readonly unknown[];
@@ -198,4 +199,16 @@ export function presentOrder(original: List, patch: List, mergeKey: string): Lis
   const keys = new Set(kept.map((item) => item[mergeKey]));
   const added = items.filter((item) => !keys.has(item[mergeKey]));
   return [...kept, ...added].slice(0, original.length);
+}
+
+/** The field of a map that says what to do with it. */
+export const DIRECTIVE = "$patch";
+
+/** A patch that Kubernetes refuses with an error that is no status: HTTP 500 with its text. */
+export function patchError(message: string): ApiError {
+  return new ApiError(500, "", message);
+}
+
+export function badPatchType(directive: unknown, patch: Fields): ApiError {
+  return patchError(`unknown patch type: ${goValue(directive)} in map: ${goValue(patch)}`);
 }

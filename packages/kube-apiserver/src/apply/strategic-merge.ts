@@ -10,15 +10,28 @@
  * Errors have Kubernetes' texts and codes; where it answers 500, so does this.
  */
 
-import type { ObjectSchema, Schema } from "@quorate/kube-storage";
-import { type ApiError, badRequest } from "@quorate/kube-storage";
+import {
+  type ApiError,
+  badRequest,
+  type ObjectSchema,
+  type Schema,
+  setField,
+} from "@quorate/kube-storage";
 import { quoteText as goQuote } from "@quorate/proto";
 import { goType } from "./go-text.ts";
 import { jsonType } from "./json-patch.ts";
 import { withoutNulls } from "./merge-patch.ts";
-import { badPatchType, DIRECTIVE, patchError } from "./strategic-errors.ts";
-import { checkItems, checkOrder, interleave, mergeItems, presentOrder } from "./strategic-lists.ts";
-import { type Fields, isList, isMap, setField } from "./typed-value.ts";
+import {
+  badPatchType,
+  checkItems,
+  checkOrder,
+  DIRECTIVE,
+  interleave,
+  mergeItems,
+  patchError,
+  presentOrder,
+} from "./strategic-lists.ts";
+import { type Fields, isList, isMap } from "./typed-value.ts";
 
 const RETAIN_KEYS = "$retainKeys";
 const DELETE_PREFIX = "$deleteFromPrimitiveList";

@@ -2,6 +2,8 @@
  * Field sets of values, and values without some fields (structured-merge-diff: typed/tofieldset.go,
  * typed/remove.go, fieldpath/set.go).
  */
+
+import { setField } from "@quorate/kube-storage";
 import { EMPTY_SET, type FieldSet, LEAF, nodeOf } from "./field-set.ts";
 import { fieldNameOf, type PathElement } from "./path-element.ts";
 import type { ListType, MapType, TypeAtom } from "./typed-schema.ts";
@@ -13,7 +15,6 @@ import {
   isList,
   isMap,
   itemElement,
-  setField,
 } from "./typed-value.ts";
 
 /** Every leaf and every item that a validated value mentions. */

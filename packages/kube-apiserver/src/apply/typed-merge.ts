@@ -3,6 +3,8 @@
  * removed, and where both have a leaf, the applied one wins. Associative lists keep the present
  * order where the applied one does not demand another.
  */
+
+import { setField } from "@quorate/kube-storage";
 import { elementText, type PathElement } from "./path-element.ts";
 import type { ListType, MapType, TypeAtom } from "./typed-schema.ts";
 import {
@@ -13,7 +15,6 @@ import {
   formOf,
   isEmptyMap,
   itemElement,
-  setField,
   TypedError,
 } from "./typed-value.ts";
 

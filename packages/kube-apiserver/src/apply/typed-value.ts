@@ -124,20 +124,6 @@ function setItem(item: unknown): PathElement {
   return valueElement(item);
 }
 
-/** Sets a field that may have any name, "__proto__" included. */
-export function setField(fields: Record<string, unknown>, name: string, value: unknown): void {
-  if (name !== "__proto__") {
-    fields[name] = value;
-    return;
-  }
-  Object.defineProperty(fields, name, {
-    value,
-    enumerable: true,
-    configurable: true,
-    writable: true,
-  });
-}
-
 /** More errors are not collected. */
 const MAX_ERRORS = 100;
 

@@ -3,7 +3,7 @@
  * request: it remembers the conversions that the request needed.
  */
 import type { Pauses } from "@quorate/host";
-import { type KubeObject, sameJson } from "@quorate/kube-storage";
+import { compareUtf8, type KubeObject, sameJson } from "@quorate/kube-storage";
 import { defined } from "@quorate/proto";
 import { ConflictsError } from "./apply-conflict.ts";
 import {
@@ -17,7 +17,6 @@ import {
   recursiveDifferenceOf,
   unionOf,
 } from "./field-set.ts";
-import { compareText } from "./go-text.ts";
 import type { Managers, VersionedSet } from "./managed-fields.ts";
 import { fieldNameOf, type Path, type PathElement } from "./path-element.ts";
 import { type Comparison, compareTyped } from "./typed-compare.ts";
@@ -241,7 +240,7 @@ export class FieldsUpdater {
     // The version of the removal is first: other conversions may need those fields.
     const first = owned.get(merged.apiVersion);
     owned.delete(merged.apiVersion);
-    const order = [...owned].sort(([a], [b]) => compareText(a, b));
+    const order = [...owned].sort(([a], [b]) => compareUtf8(a, b));
     if (first !== undefined) order.unshift([merged.apiVersion, first]);
     let pruned = removed.value;
     let all = merged.value;
@@ -270,7 +269,7 @@ function without(typed: Typed, set: FieldSet): KubeObject {
 }
 
 function conflictsOf(sets: ReadonlyMap<string, FieldSet>): ConflictsError {
-  const managers = [...sets].sort(([a], [b]) => compareText(a, b));
+  const managers = [...sets].sort(([a], [b]) => compareUtf8(a, b));
   return new ConflictsError(
     managers.flatMap(([manager, set]) => pathsOf(set).map((path) => ({ manager, path }))),
   );

@@ -7,16 +7,15 @@
  * the log. A request without any is anonymous where that is allowed.
  */
 
-import { sha256 } from "@noble/hashes/sha2.js";
 import { type Clock, type HttpHead, type Logger, WarningInterval } from "@quorate/host";
-import { ANONYMOUS, ApiError, type Authenticator, type UserInfo } from "@quorate/kube-storage";
-import { fromUtf8, toHex } from "@quorate/proto";
+import { ANONYMOUS, type Authenticator, type UserInfo, unauthorized } from "@quorate/kube-storage";
 import { isWebSocketRequest, socketProtocols } from "./socket-protocols.ts";
 import {
   InvalidTokenError,
   type TokenAuthenticator,
   type TokenIdentity,
 } from "./token-authenticator.ts";
+import { sha256HexOf } from "./token-file.ts";
 import { CREDENTIAL_ID_KEY, withAuthenticatedGroup } from "./user-names.ts";
 
 /** One line in so long about refused credentials, with a count of the others. */
@@ -34,11 +33,6 @@ interface RequestAuthenticatorOptions {
 interface RequestAuthenticatorDependencies {
   readonly logger: Logger;
   readonly monotonicMs: () => number;
-}
-
-/** 401 as Kubernetes sends it. */
-function unauthorized(): ApiError {
-  return new ApiError(401, "Unauthorized", "Unauthorized");
 }
 
 export class RequestAuthenticator implements Authenticator {
@@ -213,8 +207,4 @@ export class TokenCache implements TokenAuthenticator {
       this.#entries.delete(oldest);
     }
   }
-}
-
-function sha256HexOf(text: string): string {
-  return toHex(sha256(fromUtf8(text)));
 }

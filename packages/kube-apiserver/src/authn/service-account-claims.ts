@@ -6,7 +6,7 @@
  *     kubernetes.io: { namespace, serviceaccount: {name, uid}, secret | pod | node: {name, uid},
  *                      warnafter }
  */
-import type { KubeObject, UserInfo } from "@quorate/kube-storage";
+import { isObject, type KubeObject, type UserInfo } from "@quorate/kube-storage";
 import { InvalidTokenError } from "./token-authenticator.ts";
 import {
   CREDENTIAL_ID_KEY,
@@ -50,7 +50,7 @@ export interface BoundObjects {
 
 /** The claim of a token, checked for its form; undefined for another kind of token. */
 export function parseKubernetesClaims(claim: unknown): KubernetesClaims | undefined {
-  if (!isRecord(claim) || typeof claim["namespace"] !== "string") return undefined;
+  if (!isObject(claim) || typeof claim["namespace"] !== "string") return undefined;
   const serviceaccount = refOf(claim["serviceaccount"]);
   const secret = refOf(claim["secret"]);
   const pod = refOf(claim["pod"]);
@@ -139,11 +139,7 @@ function isGone(object: KubeObject, wallMs: number): boolean {
 
 function refOf(value: unknown): ClaimRef | "bad" | undefined {
   if (value === undefined || value === null) return undefined;
-  if (!isRecord(value)) return "bad";
+  if (!isObject(value)) return "bad";
   const { name, uid = "" } = value;
   return typeof name === "string" && typeof uid === "string" ? { name, uid } : "bad";
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

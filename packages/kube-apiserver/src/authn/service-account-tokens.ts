@@ -171,7 +171,7 @@ function payloadOf(bytes: Uint8Array): JWTPayload {
 }
 
 /** The claim "iss" of a compact JWS, unverified; undefined for what is none. */
-function issuerOf(token: string): string | undefined {
+export function issuerOf(token: string): string | undefined {
   const [, claims, signature, more] = token.split(".");
   if (claims === undefined || signature === undefined || more !== undefined) return undefined;
   if (!/^[A-Za-z0-9_-]+$/.test(claims)) return undefined;

@@ -47,7 +47,7 @@ export function parseTokenFile(
       warn(`empty token has been found in token file '${path}', record number '${record}'`);
       continue;
     }
-    const key = hashOf(token);
+    const key = sha256HexOf(token);
     if (users.has(key)) {
       warn(`duplicate token has been found in token file '${path}', record number '${record}'`);
     }
@@ -69,14 +69,15 @@ function csvOf(text: string, path: string): readonly (readonly string[])[] {
 export function staticTokens(users: ReadonlyMap<string, UserInfo>): TokenAuthenticator {
   return {
     async authenticateToken(token, audiences) {
-      const user = users.get(hashOf(token));
+      const user = users.get(sha256HexOf(token));
       return user === undefined ? undefined : { user, audiences };
     },
   };
 }
 
-function hashOf(token: string): string {
-  return toHex(sha256(fromUtf8(token)));
+/** The SHA-256 of a text's UTF-8, in hexadecimal digits. */
+export function sha256HexOf(text: string): string {
+  return toHex(sha256(fromUtf8(text)));
 }
 
 /**

@@ -27,6 +27,7 @@ import {
   type Watcher,
 } from "@quorate/kube-storage";
 import { defined } from "@quorate/proto";
+import { type FetchPage, type OidcSettings, OidcTokens } from "../authn/oidc-tokens.ts";
 import {
   RequestAuthenticator,
   type Sha256Hex,
@@ -76,6 +77,8 @@ export interface AccessOptions {
   /** Of --token-auth-file (parseTokenFile); undefined without one. */
   readonly staticTokens: ReadonlyMap<string, UserInfo> | undefined;
   readonly serviceAccounts: ServiceAccountOptions;
+  /** Absent: there is no OpenID Connect provider. */
+  readonly oidc?: OidcSettings | undefined;
 }
 
 export interface AccessDependencies {
@@ -84,6 +87,8 @@ export interface AccessDependencies {
   readonly sha256Hex?: Sha256Hex | undefined;
   readonly random: Random;
   readonly logger: Logger;
+  /** Reads pages of the OpenID Connect provider. */
+  readonly fetchPage?: FetchPage | undefined;
 }
 
 type SourceOf = (kind: GroupVersionKind) => KindSource;
@@ -96,6 +101,7 @@ export class Access {
   readonly #index = new RbacIndex();
   readonly #rbac = new RbacAuthorizer(this.#index);
   readonly #issuer: ServiceAccountTokens;
+  readonly #oidc: OidcTokens | undefined;
   readonly #tokens: TokenAuthenticator;
   #served: ServedResources | undefined;
   #informers: RbacInformers | undefined;
@@ -112,7 +118,19 @@ export class Access {
       newUuid: () => newUid(uuids),
     });
     const fixed = options.staticTokens === undefined ? [] : [staticTokens(options.staticTokens)];
-    const all = anyTokenAuthenticator([...fixed, this.#issuer]);
+    const { oidc } = options;
+    const { fetchPage } = deps;
+    if (oidc !== undefined && fetchPage !== undefined) {
+      const forOidc = {
+        fetchPage,
+        clock,
+        random: random.fork("oidc"),
+        logger: logger.child("oidc"),
+      };
+      this.#oidc = new OidcTokens(oidc, forOidc);
+    }
+    const provided = this.#oidc === undefined ? [] : [this.#oidc];
+    const all = anyTokenAuthenticator([...fixed, this.#issuer, ...provided]);
     this.#tokens = new TokenCache(all, clock, deps.sha256Hex);
     const { audiences } = serviceAccounts;
     this.authenticator = new RequestAuthenticator(
@@ -174,6 +192,7 @@ export class Access {
   /** Follows roles and bindings. Resolves when all are known. */
   async start(served: ServedResources): Promise<void> {
     this.#served = served;
+    this.#oidc?.start();
     const { clock, random, logger } = this.#deps;
     this.#informers = new RbacInformers(
       this.#index,
@@ -187,6 +206,7 @@ export class Access {
 
   stop(): void {
     this.#informers?.stop();
+    this.#oidc?.stop();
   }
 
   get #grantDependencies(): GrantDependencies {
@@ -271,8 +291,7 @@ class RbacInformers {
     };
     this.#informers = RBAC_RESOURCES.map((resource) => {
       const handler = resource.endsWith("bindings") ? bindings : roles;
-      const context = (signal: Parameters<typeof systemContext>[1]) => systemContext("", signal);
-      return new Informer({ storage: sourceOf(resource) }, context, handler, dependencies);
+      return new Informer({ storage: sourceOf(resource) }, handler, dependencies);
     });
   }
 

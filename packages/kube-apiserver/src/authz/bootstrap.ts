@@ -4,10 +4,13 @@
  * Nothing is taken away; the annotation autoupdate "false" keeps an object as it is.
  */
 
-import type { KubeObject } from "@quorate/kube-storage";
-import { semanticEqual } from "@quorate/kube-storage";
-import type { Change, LocalClient, ResourceRef } from "../informers/local-client.ts";
-import { isAlreadyExists } from "../informers/local-client.ts";
+import { type KubeObject, semanticEqual } from "@quorate/kube-storage";
+import {
+  type Change,
+  isAlreadyExists,
+  type LocalClient,
+  type ResourceRef,
+} from "../informers/local-client.ts";
 import {
   AUTOUPDATE_ANNOTATION,
   bootstrapClusterRoleBindings,
@@ -16,7 +19,7 @@ import {
 } from "./bootstrap-policy.ts";
 import { missingRights } from "./escalation.ts";
 import { aggregationSelectors } from "./rbac-validation.ts";
-import { RBAC_GROUP, rulesOf, type Subject } from "./rules.ts";
+import { RBAC_GROUP, rulesOf, subjectsOf } from "./rules.ts";
 
 const rbac = (resource: string): ResourceRef => ({ group: RBAC_GROUP, version: "v1", resource });
 
@@ -101,10 +104,6 @@ function withSubjects(present: KubeObject, wanted: KubeObject): KubeObject | und
   );
   const subjects = missing.length === 0 ? {} : { subjects: [...own, ...missing] };
   return changed(present, { ...marked, ...subjects });
-}
-
-function subjectsOf(binding: KubeObject): readonly Subject[] {
-  return (binding["subjects"] as readonly Subject[] | null | undefined) ?? [];
 }
 
 /** With the default labels and annotations; what the object has wins. Undefined: protected. */

@@ -7,7 +7,14 @@
 import type { KubeObject, UserInfo } from "@quorate/kube-storage";
 import { defined, quoteText as goQuote } from "@quorate/proto";
 import { serviceAccountUsername } from "../authn/user-names.ts";
-import { type PolicyRule, RBAC_GROUP, type RoleRef, rulesOf, type Subject } from "./rules.ts";
+import {
+  type PolicyRule,
+  RBAC_GROUP,
+  type RoleRef,
+  rulesOf,
+  type Subject,
+  subjectsOf,
+} from "./rules.ts";
 
 /** A role through which a subject has rules, and the bindings that say so. */
 interface Grant {
@@ -129,10 +136,6 @@ function entryOf<K, V>(map: Map<K, V>, key: K, make: () => V): V {
 
 function roleKey(kind: string, namespace: string, { metadata }: KubeObject): string {
   return `${kind}/${namespace}/${metadata.name}`;
-}
-
-function subjectsOf(binding: KubeObject): readonly Subject[] {
-  return (binding["subjects"] as readonly Subject[] | null | undefined) ?? [];
 }
 
 function subjectKey(subject: Subject, namespace: string): string | undefined {

@@ -1,19 +1,24 @@
 /** The four resources of rbac.authorization.k8s.io/v1 (Kubernetes: pkg/registry/rbac). */
 
-import type { KindSource, KubeObject, ResourceSpec, StoreHooks } from "@quorate/kube-storage";
 import {
   AGE,
   builtinSpec,
   DEFAULT_TABLE,
+  type KindSource,
+  type KubeObject,
   nameColumn,
   nameIsPathSegment,
   plainStrategy,
+  type ResourceSpec,
+  type StoreHooks,
+  type Strategy,
+  type TableConvertor,
   tableOf,
   textColumn,
 } from "@quorate/kube-storage";
 import { bindingHooks, type GrantDependencies, roleHooks } from "./grant-check.ts";
 import { bindingErrors, bindingUpdateErrors, roleErrors } from "./rbac-validation.ts";
-import type { RoleRef, Subject } from "./rules.ts";
+import { type RoleRef, subjectsOf } from "./rules.ts";
 
 /**
  * @param source of each kind: Role, RoleBinding, ClusterRole, ClusterRoleBinding
@@ -42,22 +47,28 @@ function roleSpec(
   namespaced: boolean,
   hooks: StoreHooks,
 ): ResourceSpec {
-  const { kind } = source;
-  return builtinSpec(source, resource, {
-    namespaced,
-    hooks,
-    nameRule: nameIsPathSegment,
-    strategy: plainStrategy(
-      { kind, namespaced },
-      {
-        allowCreateOnUpdate: true,
-        validate: (_ctx, object) => roleErrors(object, namespaced),
-        validateUpdate: (_ctx, object) => roleErrors(object, namespaced),
-      },
-    ),
-    table: DEFAULT_TABLE,
+  return rbacSpec(source, resource, namespaced, hooks, DEFAULT_TABLE, {
+    validate: (_ctx, object) => roleErrors(object, namespaced),
+    validateUpdate: (_ctx, object) => roleErrors(object, namespaced),
   });
 }
+
+const BINDING_TABLE = tableOf(
+  nameColumn(),
+  textColumn("Role", "The role that the binding grants.", (object) => {
+    const { kind: roleKind, name } = object["roleRef"] as RoleRef;
+    return `${roleKind}/${name}`;
+  }),
+  AGE,
+  textColumn("Users", "Its subjects that are users.", (one) => subjects(one, "User"), 1),
+  textColumn("Groups", "Its subjects that are groups.", (one) => subjects(one, "Group"), 1),
+  textColumn(
+    "ServiceAccounts",
+    "Its subjects that are service accounts.",
+    (one) => subjects(one, "ServiceAccount"),
+    1,
+  ),
+);
 
 function bindingSpec(
   source: KindSource,
@@ -65,41 +76,28 @@ function bindingSpec(
   namespaced: boolean,
   hooks: StoreHooks,
 ): ResourceSpec {
-  const { kind } = source;
-  return builtinSpec(source, resource, {
-    namespaced,
-    hooks,
-    nameRule: nameIsPathSegment,
-    strategy: plainStrategy(
-      { kind, namespaced },
-      {
-        allowCreateOnUpdate: true,
-        validate: (_ctx, object) => bindingErrors(object, namespaced),
-        validateUpdate: (_ctx, object, old) => bindingUpdateErrors(object, old, namespaced),
-      },
-    ),
-    table: tableOf(
-      nameColumn(),
-      textColumn("Role", "The role that the binding grants.", (object) => {
-        const { kind: roleKind, name } = object["roleRef"] as RoleRef;
-        return `${roleKind}/${name}`;
-      }),
-      AGE,
-      textColumn("Users", "Its subjects that are users.", (one) => subjects(one, "User"), 1),
-      textColumn("Groups", "Its subjects that are groups.", (one) => subjects(one, "Group"), 1),
-      textColumn(
-        "ServiceAccounts",
-        "Its subjects that are service accounts.",
-        (one) => subjects(one, "ServiceAccount"),
-        1,
-      ),
-    ),
+  return rbacSpec(source, resource, namespaced, hooks, BINDING_TABLE, {
+    validate: (_ctx, object) => bindingErrors(object, namespaced),
+    validateUpdate: (_ctx, object, old) => bindingUpdateErrors(object, old, namespaced),
   });
 }
 
+function rbacSpec(
+  source: KindSource,
+  resource: string,
+  namespaced: boolean,
+  hooks: StoreHooks,
+  table: TableConvertor,
+  rules: Pick<Strategy, "validate" | "validateUpdate">,
+): ResourceSpec {
+  const { kind } = source;
+  const strategy = plainStrategy({ kind, namespaced }, { allowCreateOnUpdate: true, ...rules });
+  const nameRule = nameIsPathSegment;
+  return builtinSpec(source, resource, { namespaced, hooks, nameRule, strategy, table });
+}
+
 function subjects(binding: KubeObject, kind: string): string {
-  const all = (binding["subjects"] as readonly Subject[] | null | undefined) ?? [];
-  return all
+  return subjectsOf(binding)
     .filter((one) => one.kind === kind)
     .map((one) => (kind === "ServiceAccount" ? `${one.namespace}/${one.name}` : one.name))
     .join(", ");

@@ -1,10 +1,11 @@
 /** Errors of RBAC's objects (Kubernetes: pkg/apis/rbac/validation/validation.go). */
 
-import type { FieldError, KubeObject } from "@quorate/kube-storage";
 import {
+  type FieldError,
   invalidValue,
   isDns1123Subdomain,
   isPathSegmentName,
+  type KubeObject,
   type LabelSelectorObject,
   notSupported,
   required,
@@ -12,7 +13,14 @@ import {
   semanticEqual,
   validateLabelSelector,
 } from "@quorate/kube-storage";
-import { type PolicyRule, RBAC_GROUP, type RoleRef, rulesOf, type Subject } from "./rules.ts";
+import {
+  type PolicyRule,
+  RBAC_GROUP,
+  type RoleRef,
+  rulesOf,
+  type Subject,
+  subjectsOf,
+} from "./rules.ts";
 
 interface AggregationRule {
   readonly clusterRoleSelectors?: readonly LabelSelectorObject[] | null;
@@ -94,8 +102,7 @@ export function bindingErrors(binding: KubeObject, namespaced: boolean): FieldEr
   for (const text of name === "" ? [] : isPathSegmentName(name)) {
     errors.push(invalidValue("roleRef.name", name, text));
   }
-  const subjects = (binding["subjects"] as readonly Subject[] | null | undefined) ?? [];
-  subjects.forEach((subject, i) => {
+  subjectsOf(binding).forEach((subject, i) => {
     errors.push(...subjectErrors(subject, namespaced, `subjects[${i}]`));
   });
   return errors;

@@ -31,6 +31,11 @@ export function rulesOf(role: KubeObject): readonly PolicyRule[] {
   return (role["rules"] as readonly PolicyRule[] | null | undefined) ?? [];
 }
 
+/** The subjects of a RoleBinding or ClusterRoleBinding. */
+export function subjectsOf(binding: KubeObject): readonly Subject[] {
+  return (binding["subjects"] as readonly Subject[] | null | undefined) ?? [];
+}
+
 /** Whether a rule allows a request. */
 export function ruleAllows(rule: PolicyRule, attributes: AuthorizerAttributes): boolean {
   if (!hasOrAll(rule.verbs, attributes.verb)) return false;

@@ -4,22 +4,24 @@
  * through /finalize; with the last finalizer the namespace goes.
  */
 
-import type {
-  FieldError,
-  KindSource,
-  KubeObject,
-  ResourceSpec,
-  Strategy,
-} from "@quorate/kube-storage";
 import {
   AGE,
   builtinSpec,
+  type FieldError,
+  FOREGROUND_FINALIZER,
   invalidValue,
   isQualifiedName,
+  type KindSource,
+  type KubeObject,
+  metaTime,
   nameColumn,
   nameIsDnsLabel,
+  ORPHAN_FINALIZER,
   plainStrategy,
-  SubresourceStore,
+  type ResourceSpec,
+  type RestDeleteOptions,
+  type Strategy,
+  subresourceStoreOf,
   tableOf,
   textColumn,
   withField,
@@ -30,10 +32,49 @@ import {
   validateCoreFinalizers,
   validateFinalizerDomain,
 } from "./finalizer-names.ts";
-import { finalizersOf, NamespaceStore, phaseOf } from "./namespace-store.ts";
+import { twoStepStoreOf } from "./two-step-deletion.ts";
 
 /** The label that holds a namespace's name, for selectors. */
 export const NAMESPACE_NAME_LABEL = "kubernetes.io/metadata.name";
+
+/** spec.finalizers. */
+export function finalizersOf(object: KubeObject): readonly string[] {
+  const spec = object["spec"] as { readonly finalizers?: readonly string[] } | undefined;
+  return spec?.finalizers ?? [];
+}
+
+/** status.phase; "" without one. */
+export function phaseOf(object: KubeObject): string {
+  const status = object["status"] as { readonly phase?: string } | undefined;
+  return status?.phase ?? "";
+}
+
+/** metadata.finalizers after a deletion with these options. */
+function deletionFinalizers(
+  present: readonly string[],
+  { orphanDependents, propagationPolicy }: RestDeleteOptions,
+): readonly string[] {
+  const wants = (name: string, byFlag: boolean, policy: string): boolean => {
+    if (orphanDependents !== undefined) return orphanDependents === byFlag;
+    if (propagationPolicy !== undefined) return propagationPolicy === policy;
+    return present.includes(name);
+  };
+  const own = [ORPHAN_FINALIZER, FOREGROUND_FINALIZER];
+  const finalizers = present.filter((name) => !own.includes(name));
+  if (wants(ORPHAN_FINALIZER, true, "Orphan")) finalizers.push(ORPHAN_FINALIZER);
+  if (wants(FOREGROUND_FINALIZER, false, "Foreground")) finalizers.push(FOREGROUND_FINALIZER);
+  return finalizers;
+}
+
+function terminating(present: KubeObject, options: RestDeleteOptions, nowMs: number): KubeObject {
+  const { deletionTimestamp = metaTime(nowMs), finalizers = [] } = present.metadata;
+  const wanted = deletionFinalizers(finalizers, options);
+  const marked = withMetadata(present, {
+    deletionTimestamp,
+    finalizers: wanted.length === 0 ? undefined : wanted,
+  });
+  return { ...marked, status: { ...(present["status"] as object), phase: "Terminating" } };
+}
 
 function validateFinalizer(name: string, field: string): FieldError[] {
   return [
@@ -126,14 +167,12 @@ export function namespaces(source: KindSource): ResourceSpec {
       AGE,
     ),
     customize: (storages, parts) => {
-      const finalize = new SubresourceStore(spec, parts, finalizeStrategyOf(strategy));
-      return {
-        main: new NamespaceStore(spec, parts),
-        subresources: {
-          ...storages.subresources,
-          finalize: { update: finalize.update.bind(finalize) },
-        },
-      };
+      const { update } = subresourceStoreOf(spec, parts, finalizeStrategyOf(strategy));
+      const { deleteCollection: _, ...main } = twoStepStoreOf(spec, parts, {
+        marked: terminating,
+        isKept: (object) => finalizersOf(object).length > 0,
+      });
+      return { main, subresources: { ...storages.subresources, finalize: { update } } };
     },
   });
   return spec;

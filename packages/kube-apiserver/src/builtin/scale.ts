@@ -3,34 +3,31 @@
  * (apiextensions: registry/customresource/etcd.go ScaleREST).
  */
 
-import type {
-  Getter,
-  KubeObject,
-  RequestContext,
-  ResourceParts,
-  ResourceSpec,
-  RestGetOptions,
-  ScalePaths,
-  StoredObject,
-  UpdatedObject,
-  Updater,
-  ValidateObject,
-  ValidateUpdate,
-  WriteOptions,
-} from "@quorate/kube-storage";
 import {
   badRequest,
+  type Getter,
   internalError,
+  type KubeObject,
   type LabelSelectorObject,
   MadeObject,
+  type RequestContext,
+  type ResourceParts,
+  type ResourceSpec,
+  type RestGetOptions,
+  type ScalePaths,
   SelectorSyntaxError,
-  SubresourceStore,
+  type StoredObject,
   selectorOfObject,
+  subresourceStoreOf,
+  type UpdatedObject,
+  type Updater,
+  type ValidateObject,
+  type ValidateUpdate,
+  type WriteOptions,
   withMetadata,
 } from "@quorate/kube-storage";
 import { defined, quoteText as goQuote } from "@quorate/proto";
-import { createFieldManager } from "../apply/field-manager.ts";
-import type { FieldManager } from "../apply/patch-types.ts";
+import { FieldManager } from "../apply/field-manager.ts";
 
 /** Stands for "was not set" in the Scale of an object without replicas: the smallest int32. */
 const NO_REPLICAS = -(2 ** 31);
@@ -106,14 +103,14 @@ export function scaleOf(object: KubeObject, paths: ScalePaths, missing = 0): Sca
 
 /** Reads and changes Scales. All methods reject with ApiError. */
 export class ScaleStore implements Getter, Updater {
-  readonly #store: SubresourceStore;
+  readonly #store: Getter & Updater;
   readonly #paths: ScalePaths;
   readonly #spec: ResourceSpec;
   readonly #parts: ResourceParts;
   #fieldManager: FieldManager | undefined;
 
   constructor(spec: ResourceSpec, parts: ResourceParts, paths: ScalePaths) {
-    this.#store = new SubresourceStore(spec, parts, spec.strategy);
+    this.#store = subresourceStoreOf(spec, parts, spec.strategy);
     this.#paths = paths;
     this.#spec = spec;
     this.#parts = parts;
@@ -165,7 +162,7 @@ export class ScaleStore implements Getter, Updater {
   /** The replicas belong to the manager that scales, in the object itself. */
   async #managed(old: KubeObject, object: KubeObject, options: WriteOptions): Promise<KubeObject> {
     const { kind, schema } = this.#spec;
-    this.#fieldManager ??= createFieldManager({
+    this.#fieldManager ??= new FieldManager({
       kind,
       schema,
       // Versions of one kind have their replicas in the same place.

@@ -1,4 +1,6 @@
 /** The endpoints of a resource: its own, and those of its subresources. */
+
+import { sha256 } from "@noble/hashes/sha2.js";
 import {
   type GroupVersionKind,
   type KindSource,
@@ -8,9 +10,10 @@ import {
   type RestStorage,
   type ServedResource,
   type SpecStorages,
-  Store,
-  SubresourceStore,
+  storeOf,
+  subresourceStoreOf,
 } from "@quorate/kube-storage";
+import { fromUtf8, toBase64 } from "@quorate/proto";
 import { ScaleStore } from "./scale.ts";
 
 const SCALE: GroupVersionKind = { group: "autoscaling", version: "v1", kind: "Scale" };
@@ -21,8 +24,8 @@ export interface Serving {
   readonly source: KindSource;
   /** Of the kinds of subresources, such as autoscaling/v1 Scale; undefined where none is known. */
   subresourceSource(kind: GroupVersionKind): KindSource | undefined;
-  /** As discovery shows it. */
-  readonly storageVersionHash: string;
+  /** In which objects are stored; absent: the resource's own. */
+  readonly storedKind?: GroupVersionKind;
   /** Built-in kinds take strategic merge patches. */
   readonly strategicMerge: boolean;
 }
@@ -58,8 +61,9 @@ function served(
     },
     resetFields: (subresource === "status" ? spec.statusStrategy : spec.strategy)?.resetFields,
     strategicMerge: serving.strategicMerge,
-    storageVersionHash: subresource === "" ? serving.storageVersionHash : "",
-    decode: (value) => source.decode(value),
+    storageVersionHash:
+      subresource === "" ? storageVersionHash(serving.storedKind ?? spec.kind) : "",
+    decode: source.decode,
     convert: async (objects: readonly KubeObject[]) => objects,
     protobuf: source.protobuf,
     deprecationWarning: undefined,
@@ -83,9 +87,17 @@ export function servedResourcesOf(
 export function storagesOf(spec: ResourceSpec, parts: ResourceParts): SpecStorages {
   const subresources: Record<string, RestStorage> = {};
   if (spec.statusStrategy !== undefined) {
-    subresources["status"] = new SubresourceStore(spec, parts, spec.statusStrategy);
+    subresources["status"] = subresourceStoreOf(spec, parts, spec.statusStrategy);
   }
   if (spec.scale !== undefined) subresources["scale"] = new ScaleStore(spec, parts, spec.scale);
-  const storages = { main: new Store(spec, parts), subresources };
+  const storages = { main: storeOf(spec, parts), subresources };
   return spec.customize?.(storages, parts) ?? storages;
+}
+
+/**
+ * The hash of a resource's storage version in discovery (apiserver: storageversionhash.go). It
+ * changes when objects are stored in another version.
+ */
+function storageVersionHash({ group, version, kind }: GroupVersionKind): string {
+  return toBase64(sha256(fromUtf8(`${group}/${version}/${kind}`)).subarray(0, 8));
 }

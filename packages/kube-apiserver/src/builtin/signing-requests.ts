@@ -10,8 +10,8 @@ import {
   type ResourceSpec,
   type SpecStorages,
   type Strategy,
-  SubresourceStore,
   statusStrategyOf,
+  subresourceStoreOf,
 } from "@quorate/kube-storage";
 import { userInfoObject } from "../authn/reviews.ts";
 
@@ -107,7 +107,7 @@ export function withSubresources(
   const customize = ({ main, subresources }: SpecStorages, parts: ResourceParts): SpecStorages => {
     const more = Object.entries(strategies(parts)).map(([name, strategy]) => [
       name,
-      new SubresourceStore(spec, parts, strategy),
+      subresourceStoreOf(spec, parts, strategy),
     ]);
     return { main, subresources: { ...subresources, ...Object.fromEntries(more) } };
   };

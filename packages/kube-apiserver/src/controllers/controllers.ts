@@ -1,8 +1,13 @@
 /** All controllers of a server; they run on the server that leads. */
 
 import type { Clock, Logger, Random } from "@quorate/host";
-import type { KubeObject, Lister, ServedResources, Watcher } from "@quorate/kube-storage";
-import { fieldEquals } from "@quorate/kube-storage";
+import {
+  fieldEquals,
+  type KubeObject,
+  type Lister,
+  type ServedResources,
+  type Watcher,
+} from "@quorate/kube-storage";
 import { defined } from "@quorate/proto";
 import { POLICY_RESOURCES } from "../admission/policy-kinds.ts";
 import { ADMISSION_GROUP } from "../admission/webhook-kinds.ts";
@@ -10,10 +15,9 @@ import { RBAC_GROUP } from "../authz/rules.ts";
 import type { RequestExpressions } from "../crd/cel/request-expressions.ts";
 import { Informer, type InformerHandler } from "../informers/informer.ts";
 import type { LocalClient } from "../informers/local-client.ts";
-import { systemContext } from "../informers/system-context.ts";
 import { RoleAggregation } from "./aggregation.ts";
 import { GarbageCollector } from "./garbage-collector.ts";
-import { GcMonitors } from "./gc-monitors.ts";
+import { GcMonitors } from "./gc-graph.ts";
 import { DEFAULT_SERVICE_ACCOUNT, NamespaceContent, ROOT_CA_NAME } from "./namespace-content.ts";
 import { NamespaceDeletion } from "./namespace-deletion.ts";
 import { PolicyStatus } from "./policy-status.ts";
@@ -82,7 +86,7 @@ export class Controllers {
     this.#aggregation = new RoleAggregation(client, clock, logger);
     this.#policies = new PolicyStatus(deps);
     this.#collector = new GarbageCollector(deps);
-    this.#monitors = new GcMonitors(served, this.#collector, deps);
+    this.#monitors = new GcMonitors(served, this.#collector.graph, deps);
     this.#namespaces = this.#informer("", "namespaces", this.#namespaceHandler);
     this.#informers = [
       this.#namespaces,
@@ -152,11 +156,6 @@ export class Controllers {
     const { served } = this.#deps;
     const { storage } = defined(served.find(group, "v1", resource, ""), "the served resource");
     const field = name === undefined ? undefined : fieldEquals("metadata.name", name);
-    return new Informer(
-      { storage: storage as Lister & Watcher, field },
-      (signal) => systemContext("", signal),
-      handler,
-      this.#deps,
-    );
+    return new Informer({ storage: storage as Lister & Watcher, field }, handler, this.#deps);
   }
 }

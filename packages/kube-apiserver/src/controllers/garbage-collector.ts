@@ -8,17 +8,17 @@
  *
  * A deletion is decided on what the store holds at that time, never on what informers say.
  */
+
 import { type Clock, keepNewest, type Logger } from "@quorate/host";
-import type { KubeObject, OwnerReference, ServedResources } from "@quorate/kube-storage";
-import { isConflict, type LocalClient } from "../informers/local-client.ts";
 import {
-  FOREGROUND,
-  type Identity,
-  identityOf,
-  type Node,
-  ORPHAN,
-  OwnerGraph,
-} from "./gc-graph.ts";
+  FOREGROUND_FINALIZER,
+  type KubeObject,
+  ORPHAN_FINALIZER,
+  type OwnerReference,
+  type ServedResources,
+} from "@quorate/kube-storage";
+import { isConflict, type LocalClient } from "../informers/local-client.ts";
+import { type Identity, identityOf, type Node, OwnerGraph } from "./gc-graph.ts";
 import { GcObjects, unblocked, withoutFinalizer, withoutOwners } from "./gc-objects.ts";
 import { WorkQueue } from "./work-queue.ts";
 
@@ -43,7 +43,8 @@ interface Owners {
 
 export class GarbageCollector {
   readonly #objects: GcObjects;
-  readonly #graph: OwnerGraph;
+  /** Of what informers see: who owns whom. */
+  readonly graph: OwnerGraph;
   readonly #deletes: WorkQueue<string>;
   readonly #orphans: WorkQueue<string>;
   /** By uid and place: a uid alone may be a wrong reference's. */
@@ -68,7 +69,7 @@ export class GarbageCollector {
       );
     this.#deletes = queue("garbage: deletions", (uid) => this.#attemptDelete(uid));
     this.#orphans = queue("garbage: orphans", (uid) => this.#attemptOrphan(uid));
-    this.#graph = new OwnerGraph({
+    this.graph = new OwnerGraph({
       attemptDelete: ({ identity }) => this.#add(this.#deletes, identity.uid),
       attemptOrphan: ({ identity }) => this.#add(this.#orphans, identity.uid),
       absent: (identity) => this.#remember(placeOf(identity)),
@@ -78,25 +79,6 @@ export class GarbageCollector {
   /** Whether work waits that no pause holds up. */
   get isBusy(): boolean {
     return this.#deletes.isBusy || this.#orphans.isBusy;
-  }
-
-  get size(): number {
-    return this.#graph.size;
-  }
-
-  /** An informer saw the object, new or changed. */
-  observe(object: KubeObject): void {
-    this.#graph.observe(object);
-  }
-
-  /** An informer saw the object's deletion. */
-  remove(object: KubeObject): void {
-    this.#graph.remove(object.metadata.uid ?? "");
-  }
-
-  /** The object's resource is served no more. */
-  forget(object: KubeObject): void {
-    this.#graph.forget(object.metadata.uid ?? "");
   }
 
   /** Begins to delete. Called when all informers have synced: before, owners seem to be absent. */
@@ -119,7 +101,7 @@ export class GarbageCollector {
   /** All nodes for which there may be something to do. */
   #rescan(): void {
     this.#early.clear();
-    for (const node of this.#graph.nodes()) {
+    for (const node of this.graph.nodes()) {
       const { uid } = node.identity;
       if (node.isVirtual || node.isDeletingDependents) this.#deletes.add(uid);
       else if (node.owners.some((owner) => this.#isUncertain(owner))) this.#deletes.add(uid);
@@ -128,7 +110,7 @@ export class GarbageCollector {
   }
 
   #isUncertain({ uid, kind, name }: OwnerReference): boolean {
-    const owner = this.#graph.get(uid);
+    const owner = this.graph.get(uid);
     if (owner === undefined) return true;
     return !owner.isVirtual && (owner.identity.kind !== kind || owner.identity.name !== name);
   }
@@ -140,7 +122,7 @@ export class GarbageCollector {
   }
 
   async #attemptDelete(uid: string): Promise<boolean> {
-    const node = this.#graph.get(uid);
+    const node = this.graph.get(uid);
     if (node === undefined) return true;
     if (node.isBeingDeleted && !node.isDeletingDependents) return true;
     if (!node.isVirtual && node.owners.length === 0 && !node.isDeletingDependents) return true;
@@ -150,7 +132,7 @@ export class GarbageCollector {
     if (latest === "absent") {
       // Of a virtual owner only the first reference may be wrong; each dependent's own look-up
       // decides.
-      this.#graph.remove(uid);
+      this.graph.remove(uid);
       return true;
     }
     if (node.isVirtual) return true;
@@ -165,7 +147,9 @@ export class GarbageCollector {
       owners.some((owner) => owner.uid === uid && owner.blockOwnerDeletion === true),
     );
     if (blocking.length === 0) {
-      await this.#objects.update(identityOf(latest), (it) => withoutFinalizer(it, FOREGROUND));
+      await this.#objects.update(identityOf(latest), (it) =>
+        withoutFinalizer(it, FOREGROUND_FINALIZER),
+      );
       return true;
     }
     for (const dependent of blocking) {
@@ -230,23 +214,23 @@ export class GarbageCollector {
   }
 
   #isAbsent({ uid, kind, name }: OwnerReference, namespace: string): boolean {
-    if (this.#graph.get(uid) !== undefined) return false;
+    if (this.graph.get(uid) !== undefined) return false;
     const isKnown = (of: string): boolean =>
       this.#absent.has(placeOf({ uid, kind, name, namespace: of }));
     return isKnown(namespace) || isKnown("");
   }
 
   async #attemptOrphan(uid: string): Promise<boolean> {
-    const node = this.#graph.get(uid);
+    const node = this.graph.get(uid);
     if (node === undefined || node.isVirtual) return true;
     const latest = await this.#objects.get(node.identity);
     if (typeof latest === "string") return true;
-    if (!(latest.metadata.finalizers ?? []).includes(ORPHAN)) return true;
+    if (!(latest.metadata.finalizers ?? []).includes(ORPHAN_FINALIZER)) return true;
     const owner = new Set([uid]);
     for (const { identity } of [...node.dependents]) {
       await this.#objects.update(identity, (it) => withoutOwners(it, owner));
     }
-    await this.#objects.update(node.identity, (it) => withoutFinalizer(it, ORPHAN));
+    await this.#objects.update(node.identity, (it) => withoutFinalizer(it, ORPHAN_FINALIZER));
     return true;
   }
 }
@@ -268,12 +252,13 @@ async function settled(work: Promise<boolean>): Promise<boolean> {
 
 function isWaiting({ metadata }: KubeObject): boolean {
   return (
-    metadata.deletionTimestamp !== undefined && (metadata.finalizers ?? []).includes(FOREGROUND)
+    metadata.deletionTimestamp !== undefined &&
+    (metadata.finalizers ?? []).includes(FOREGROUND_FINALIZER)
   );
 }
 
 function policyOf({ metadata }: KubeObject): "Orphan" | "Foreground" | "Background" {
   const finalizers = metadata.finalizers ?? [];
-  if (finalizers.includes(ORPHAN)) return "Orphan";
-  return finalizers.includes(FOREGROUND) ? "Foreground" : "Background";
+  if (finalizers.includes(ORPHAN_FINALIZER)) return "Orphan";
+  return finalizers.includes(FOREGROUND_FINALIZER) ? "Foreground" : "Background";
 }

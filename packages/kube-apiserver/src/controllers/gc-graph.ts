@@ -1,13 +1,21 @@
 /**
  * Which object owns which (Kubernetes: pkg/controller/garbagecollector/graph*.go). Nodes are
- * objects as informers see them, and owners that no informer has shown yet ("virtual").
+ * objects as informers see them, and owners that no informer has shown yet ("virtual"). GcMonitors
+ * are those informers.
  */
-
-import type { KubeObject, OwnerReference } from "@quorate/kube-storage";
+import {
+  FOREGROUND_FINALIZER,
+  type KubeObject,
+  type Lister,
+  ORPHAN_FINALIZER,
+  type OwnerReference,
+  resourceName,
+  type ServedResource,
+  type ServedResources,
+  type Watcher,
+} from "@quorate/kube-storage";
 import { defined } from "@quorate/proto";
-
-export const ORPHAN = "orphan";
-export const FOREGROUND = "foregroundDeletion";
+import { Informer, type InformerDependencies } from "../informers/informer.ts";
 
 /** Where an object is. */
 export interface Identity {
@@ -81,7 +89,8 @@ export class OwnerGraph {
   remove(uid: string): void {
     const node = this.#nodes.get(uid);
     if (node === undefined) return;
-    this.#drop(node);
+    this.#nodes.delete(uid);
+    this.#unlink(node, node.owners);
     if (node.dependents.size > 0) this.#listener.absent(node.identity);
     for (const dependent of node.dependents) this.#listener.attemptDelete(dependent);
     this.#wakeWaitingOwners(node.owners);
@@ -95,11 +104,6 @@ export class OwnerGraph {
     node.owners = [];
     if (node.dependents.size === 0) this.#nodes.delete(uid);
     else node.isVirtual = true;
-  }
-
-  #drop(node: Node): void {
-    this.#nodes.delete(node.identity.uid);
-    this.#unlink(node, node.owners);
   }
 
   #insert(identity: Identity, isVirtual: boolean): Node {
@@ -178,8 +182,8 @@ export class OwnerGraph {
     if (metadata.deletionTimestamp === undefined) return;
     node.isBeingDeleted = true;
     const finalizers = metadata.finalizers ?? [];
-    if (finalizers.includes(ORPHAN)) this.#listener.attemptOrphan(node);
-    if (!finalizers.includes(FOREGROUND) || node.isDeletingDependents) return;
+    if (finalizers.includes(ORPHAN_FINALIZER)) this.#listener.attemptOrphan(node);
+    if (!finalizers.includes(FOREGROUND_FINALIZER) || node.isDeletingDependents) return;
     node.isDeletingDependents = true;
     for (const dependent of node.dependents) this.#listener.attemptDelete(dependent);
     this.#listener.attemptDelete(node);
@@ -204,4 +208,78 @@ function isSamePlace(a: Identity, b: Identity): boolean {
   return (
     a.kind === b.kind && a.name === b.name && (b.namespace === "" || a.namespace === b.namespace)
   );
+}
+
+/** Events have owners only in name, and there are many. */
+const IGNORED = new Set(["events", "events.events.k8s.io"]);
+
+interface Monitor {
+  readonly informer: Informer;
+  readonly storage: ServedResource["storage"];
+}
+
+/** Informers of all resources that the garbage collector looks at; they follow what is served. */
+export class GcMonitors {
+  readonly #served: ServedResources;
+  readonly #graph: OwnerGraph;
+  readonly #dependencies: InformerDependencies;
+  readonly #monitors = new Map<string, Monitor>();
+  #unsubscribe: (() => void) | undefined;
+
+  constructor(served: ServedResources, graph: OwnerGraph, dependencies: InformerDependencies) {
+    this.#served = served;
+    this.#graph = graph;
+    this.#dependencies = dependencies;
+  }
+
+  /** Resolves when the objects of all resources are known. */
+  async start(): Promise<void> {
+    this.#unsubscribe = this.#served.onChange(() => this.#sync());
+    this.#sync();
+    await Promise.all([...this.#monitors.values()].map(({ informer }) => informer.synced));
+  }
+
+  stop(): void {
+    this.#unsubscribe?.();
+    for (const { informer } of this.#monitors.values()) informer.stop();
+    this.#monitors.clear();
+  }
+
+  #sync(): void {
+    const wanted = new Map<string, ServedResource>();
+    for (const resource of this.#served.all()) {
+      const name = resourceName(resource);
+      if (!wanted.has(name) && isMonitored(resource)) wanted.set(name, resource);
+    }
+    for (const [name, monitor] of this.#monitors) {
+      if (wanted.get(name)?.storage === monitor.storage) continue;
+      this.#monitors.delete(name);
+      monitor.informer.stop();
+      for (const object of monitor.informer.objects())
+        this.#graph.forget(object.metadata.uid ?? "");
+    }
+    for (const [name, resource] of wanted) {
+      if (!this.#monitors.has(name)) this.#begin(name, resource);
+    }
+  }
+
+  #begin(name: string, { storage }: ServedResource): void {
+    const informer = new Informer(
+      { storage: storage as Lister & Watcher },
+      {
+        added: (object: KubeObject) => this.#graph.observe(object),
+        updated: (object: KubeObject) => this.#graph.observe(object),
+        deleted: (object: KubeObject) => this.#graph.remove(object.metadata.uid ?? ""),
+      },
+      this.#dependencies,
+    );
+    this.#monitors.set(name, { informer, storage });
+    informer.start();
+  }
+}
+
+function isMonitored(resource: ServedResource): boolean {
+  const { storage, subresource } = resource;
+  if (subresource !== "" || IGNORED.has(resourceName(resource))) return false;
+  return storage.list !== undefined && storage.watch !== undefined && storage.delete !== undefined;
 }

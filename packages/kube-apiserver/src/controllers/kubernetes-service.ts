@@ -4,8 +4,9 @@
  * kubernetesservice, pkg/controlplane/reconcilers). Each server of a cluster adds its own address
  * and takes it away when it stops; that of a server that was killed stays until its next stop.
  */
+
 import type { Clock, Logger, Timer } from "@quorate/host";
-import { type KubeObject, semanticEqual } from "@quorate/kube-storage";
+import { type KubeObject, semanticEqual, textOf } from "@quorate/kube-storage";
 import {
   isAlreadyExists,
   isConflict,
@@ -83,7 +84,7 @@ export class KubernetesService {
     } catch (error) {
       // Another server writes the same; the next turn sees what it wrote.
       if (isConflict(error) || isAlreadyExists(error) || isNotFound(error)) return;
-      const text = error instanceof Error ? error.message : String(error);
+      const text = textOf(error);
       this.#deps.logger.warn("unable to sync kubernetes service", { error: text });
     }
   }

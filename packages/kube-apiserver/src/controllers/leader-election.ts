@@ -7,9 +7,9 @@
  * Whether another one's lease has ended is measured with the own clock, from when its last renewal
  * was seen; clocks need not agree. Controllers are idempotent, so two that overlap do no harm.
  */
+
 import type { Clock, Logger, Random, Timer } from "@quorate/host";
-import type { KubeObject } from "@quorate/kube-storage";
-import { microTime } from "@quorate/kube-storage";
+import { type KubeObject, microTime, textOf } from "@quorate/kube-storage";
 import {
   isAlreadyExists,
   isConflict,
@@ -171,7 +171,7 @@ export class LeaderElection {
   }
 
   #warn(error: unknown): void {
-    const text = error instanceof Error ? error.message : String(error);
+    const text = textOf(error);
     this.#deps.logger.warn("the controllers' lease could not be read or written", { error: text });
   }
 }

@@ -7,10 +7,19 @@
  *     await runtime.stop();
  */
 import type { Clock, Logger, Random, Timer } from "@quorate/host";
-import type { Getter, Lister, ServedResources, Watcher } from "@quorate/kube-storage";
+import {
+  Canceller,
+  type Getter,
+  type KubeObject,
+  type Lister,
+  type ServedResources,
+  textOf,
+  type Watcher,
+} from "@quorate/kube-storage";
 import { defined } from "@quorate/proto";
 import type { Admission } from "../admission/admission.ts";
 import { admissionChain } from "../admission/chain.ts";
+import { limitRanger } from "../admission/limit-ranger.ts";
 import { mutatingPolicies } from "../admission/mutating-policies.ts";
 import {
   type Namespaces,
@@ -26,25 +35,28 @@ import type { WebhookCaller } from "../admission/webhook-caller.ts";
 import { WebhookList } from "../admission/webhook-config.ts";
 import { ADMISSION_GROUP, WEBHOOK_RESOURCES } from "../admission/webhook-kinds.ts";
 import { mutatingWebhooks, validatingWebhooks } from "../admission/webhooks.ts";
-import type { ApplyPatch } from "../apply/patch-types.ts";
 import type { Authorizer } from "../authz/authorizer.ts";
 import { reconcileDefaultPolicy } from "../authz/bootstrap.ts";
 import type { RequestExpressions } from "../crd/cel/request-expressions.ts";
-import { Informer, type InformerHandler, Stop } from "../informers/informer.ts";
+import { Informer, type InformerHandler, STOPPED } from "../informers/informer.ts";
 import { isAlreadyExists, LocalClient, type ResourceRef } from "../informers/local-client.ts";
 import { systemContext } from "../informers/system-context.ts";
 import { CONTROLLERS, type ControllerName, Controllers } from "./controllers.ts";
+import { ensureDefaultObjects } from "./default-objects.ts";
 import { KubernetesService, type ServicePlace } from "./kubernetes-service.ts";
 import { LeaderElection } from "./leader-election.ts";
 
 export const DEFAULT_NAMESPACES = ["kube-system", "kube-public", "kube-node-lease", "default"];
-/** A deleted kube-node-lease comes back, as in Kubernetes. */
-const NAMESPACE_PERIOD_MS = 60_000;
+/** A deleted kube-node-lease comes back, as in Kubernetes; so do the other default objects. */
+const DEFAULTS_PERIOD_MS = 60_000;
+const LIMIT_RANGES: ResourceRef = { group: "", version: "v1", resource: "limitranges" };
 const NAMESPACES: ResourceRef = { group: "", version: "v1", resource: "namespaces" };
 
 export interface PolicyRuntimeOptions {
   /** --enable-admission-plugins has OwnerReferencesPermissionEnforcement. */
   readonly enforceOwnerReferences: boolean;
+  /** The plug-in LimitRanger is on. */
+  readonly enforceLimitRanges?: boolean;
   /** The CA of the server's certificate, for kube-root-ca.crt; "" for none. */
   readonly rootCaPem: string;
   /** The controllers that run on the server that leads. Absent: all. */
@@ -53,6 +65,8 @@ export interface PolicyRuntimeOptions {
   readonly identity: string;
   /** Creates and repairs the default roles when the server starts. */
   readonly createsDefaultRoles: boolean;
+  /** The same for FlowSchemas, PriorityLevelConfigurations and PriorityClasses. */
+  readonly createsDefaultObjects?: boolean;
 }
 
 export interface PolicyRuntimeDependencies {
@@ -62,7 +76,6 @@ export interface PolicyRuntimeDependencies {
   readonly served: ServedResources;
   readonly authorizer: Authorizer;
   readonly webhooks: WebhookCaller;
-  readonly applyPatch: ApplyPatch;
   /** Of policies and matchConditions, in CEL. */
   readonly expressions: RequestExpressions;
 }
@@ -73,7 +86,7 @@ export class PolicyRuntime {
   readonly client: LocalClient;
   readonly #options: PolicyRuntimeOptions;
   readonly #deps: PolicyRuntimeDependencies;
-  readonly #stop = new Stop();
+  readonly #stop = new Canceller();
   readonly #mutating: WebhookList;
   readonly #validating: WebhookList;
   readonly #mutatingPolicies: PolicyList;
@@ -122,9 +135,12 @@ export class PolicyRuntime {
     for (const informer of this.#informers) informer.start();
     await Promise.all(this.#informers.map(({ synced }) => synced));
     await this.#ensureNamespaces();
-    if (this.#options.createsDefaultRoles) await reconcileDefaultPolicy(this.client);
+    await Promise.all([
+      this.#options.createsDefaultRoles ? reconcileDefaultPolicy(this.client) : undefined,
+      this.#ensureDefaults(),
+    ]);
     if (this.#stop.aborted) return;
-    this.#timer = this.#deps.clock.every(NAMESPACE_PERIOD_MS, () => void this.#keepNamespaces());
+    this.#timer = this.#deps.clock.every(DEFAULTS_PERIOD_MS, () => void this.#keepDefaults());
     const { clock, logger } = this.#deps;
     if (place !== undefined) {
       this.#service = new KubernetesService(place, { client: this.client, clock, logger });
@@ -139,11 +155,11 @@ export class PolicyRuntime {
     for (const informer of this.#informers) informer.stop();
     await this.#service?.stop();
     await this.#election.stop();
-    this.#stop.abort();
+    this.#stop.abort(STOPPED);
   }
 
   #chain(): Admission {
-    const { served, authorizer, clock, random, logger, webhooks, applyPatch } = this.#deps;
+    const { served, authorizer, clock, random, logger, webhooks } = this.#deps;
     const namespaces: Namespaces = {
       cached: (name) => this.#namespaces?.cached(name),
       live: async (name) => this.#namespaces?.live(name),
@@ -155,12 +171,14 @@ export class PolicyRuntime {
       logger: logger.child("apiserver/webhooks"),
       served,
       namespaces,
-      applyPatch,
       authorizer,
     };
-    const { enforceOwnerReferences } = this.#options;
+    const { enforceOwnerReferences, enforceLimitRanges } = this.#options;
     return admissionChain([
       namespaceLifecycle(namespaces, clock),
+      ...(enforceLimitRanges === true
+        ? [limitRanger((namespace) => this.#limitRanges(namespace))]
+        : []),
       signerPermissions(authorizer),
       mutatingPolicies(this.#mutatingPolicies, calls),
       mutatingWebhooks(this.#mutating, calls),
@@ -168,6 +186,12 @@ export class PolicyRuntime {
       validatingPolicies(this.#validatingPolicies, calls),
       validatingWebhooks(this.#validating, calls),
     ]);
+  }
+
+  /** Read at each new pod and claim, so that one that was just made counts. */
+  async #limitRanges(namespace: string): Promise<readonly KubeObject[]> {
+    const { items } = await this.client.list(LIMIT_RANGES, namespace, 0);
+    return items.map((item) => item.object());
   }
 
   #makeInformers(): readonly Informer[] {
@@ -210,12 +234,11 @@ export class PolicyRuntime {
   #informer(group: string, resource: string, handler: InformerHandler): Informer {
     const { served, clock, random, logger } = this.#deps;
     const { storage } = defined(served.find(group, "v1", resource, ""), "the served resource");
-    return new Informer(
-      { storage: storage as Lister & Watcher },
-      (signal) => systemContext("", signal),
-      handler,
-      { clock, random: random.fork(`informer ${resource}`), logger },
-    );
+    return new Informer({ storage: storage as Lister & Watcher }, handler, {
+      clock,
+      random: random.fork(`informer ${resource}`),
+      logger,
+    });
   }
 
   async #ensureNamespaces(): Promise<void> {
@@ -233,12 +256,18 @@ export class PolicyRuntime {
     }
   }
 
-  async #keepNamespaces(): Promise<void> {
+  async #ensureDefaults(): Promise<void> {
+    if (this.#options.createsDefaultObjects !== true) return;
+    await ensureDefaultObjects(this.client, this.#deps.clock.wallMs());
+  }
+
+  async #keepDefaults(): Promise<void> {
     try {
       await this.#ensureNamespaces();
+      await this.#ensureDefaults();
     } catch (error) {
-      const text = error instanceof Error ? error.message : String(error);
-      this.#deps.logger.warn("the default namespaces could not be checked", { error: text });
+      const text = textOf(error);
+      this.#deps.logger.warn("the default objects could not be checked", { error: text });
     }
   }
 

@@ -8,7 +8,9 @@
  * A key that is added while it is processed is processed again afterwards. A queue has a bound:
  * keys beyond it are dropped, and `rescan` is called when the queue has run empty.
  */
+
 import type { Clock, Logger, Timer } from "@quorate/host";
+import { textOf } from "@quorate/kube-storage";
 
 export const MIN_RETRY_PAUSE_MS = 5;
 export const MAX_RETRY_PAUSE_MS = 30_000;
@@ -137,7 +139,7 @@ export class WorkQueue<K> {
   }
 
   #warn(error: unknown): void {
-    const text = error instanceof Error ? error.message : String(error);
+    const text = textOf(error);
     this.#logger.warn("work failed and is tried again", { queue: this.#options.name, error: text });
   }
 }

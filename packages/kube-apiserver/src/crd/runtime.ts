@@ -4,32 +4,40 @@
  */
 import { type Clock, type Logger, type Random, sleep } from "@quorate/host";
 import {
-  type Cancellation,
   DEFAULT_TABLE,
-  type GroupVersionKind,
   type Json,
   jsonCodec,
   type KindSource,
+  type KubeObject,
   kindSource,
+  type Lister,
+  metaTime,
   type ObjectCodec,
-  type RequestContext,
   type ResourceSpec,
   type Schema,
   type ServedResource,
   type StorageInterface,
-  type Store,
-  type SubresourceStore,
+  type Updater,
+  type Watcher,
+  withMetadata,
 } from "@quorate/kube-storage";
 import { defined } from "@quorate/proto";
 import type { WebhookCaller } from "../admission/webhook-caller.ts";
 import { servedResourcesOf } from "../builtin/served-resources.ts";
+import { twoStepStoreOf } from "../builtin/two-step-deletion.ts";
 import { ruleChecker } from "./cel/checker.ts";
 import { loadCel } from "./cel/engine.ts";
 import { RuleEvaluator } from "./cel/evaluation.ts";
-import { CrdStore } from "./definition/store.ts";
+import { withCondition } from "./definition/conditions.ts";
 import { fromStored, toStored } from "./definition/stored-form.ts";
 import { crdStatusStrategy, crdStrategy, type LoadRules } from "./definition/strategy.ts";
-import { CRD_GROUP, CRD_KIND, CRD_RESOURCE, type Crd } from "./definition/types.ts";
+import {
+  CLEANUP_FINALIZER,
+  CRD_GROUP,
+  CRD_KIND,
+  CRD_RESOURCE,
+  type Crd,
+} from "./definition/types.ts";
 import { traitsOf } from "./schema/traits.ts";
 import { DefinitionController, type DefinitionOptions } from "./serving/controller.ts";
 import type { RuleEvaluation } from "./serving/custom-strategy.ts";
@@ -42,7 +50,6 @@ export interface CustomResourcesDeps {
   };
   readonly table: { set(owner: string, resources: readonly ServedResource[]): void };
   readonly webhooks: WebhookCaller;
-  storageVersionHash(kind: GroupVersionKind): string;
   /** Whether a built-in resource has this name. */
   isBuiltIn(group: string, resource: string): boolean;
   readonly collectsGarbage: boolean;
@@ -50,23 +57,6 @@ export interface CustomResourcesDeps {
   readonly random: Random;
   readonly logger: Logger;
 }
-
-/** The requests of the controller itself. */
-function ownContext(namespace: string, signal: Cancellation | undefined): RequestContext {
-  return {
-    user: { name: "system:apiserver", uid: "", groups: ["system:masters"], extra: {} },
-    namespace,
-    signal: signal ?? NEVER,
-    warn: () => {},
-  };
-}
-
-const NEVER: Cancellation = {
-  aborted: false,
-  reason: undefined,
-  addEventListener: () => {},
-  removeEventListener: () => {},
-};
 
 export class CustomResources {
   /** The endpoints of the kind CustomResourceDefinition. */
@@ -83,7 +73,6 @@ export class CustomResources {
       {
         source,
         subresourceSource: () => undefined,
-        storageVersionHash: deps.storageVersionHash(CRD_KIND),
         strategicMerge: true,
       },
       { ...registry, storage: storages.storageFor(spec) },
@@ -94,20 +83,18 @@ export class CustomResources {
         "the served resource",
       ).storage;
     this.#controller = new DefinitionController(options, {
-      definitions: storageOf("") as Store,
-      status: storageOf("status") as SubresourceStore,
+      definitions: storageOf("") as Lister & Watcher,
+      status: storageOf("status") as Updater,
       custom: {
         ...registry,
         storages,
         metadataSchema: defined(source.schema.schema.properties?.["metadata"], "the metadata"),
         scaleSource: kindSource("autoscaling", "v1", "Scale"),
         webhooks: deps.webhooks,
-        storageVersionHash: deps.storageVersionHash,
         rulesFor: (schema) => rulesFor(schema, clock),
       },
       table: deps.table,
       isBuiltIn: deps.isBuiltIn,
-      context: ownContext,
       clock,
       random,
       logger,
@@ -185,7 +172,35 @@ function customResourceDefinitions(
     table: DEFAULT_TABLE,
     selectableFieldNames: [],
     returnsDeletedObject: false,
-    customize: (storages, parts) => ({ ...storages, main: new CrdStore(spec, parts) }),
+    customize: (storages, parts) => ({
+      ...storages,
+      main: twoStepStoreOf(spec, parts, { marked: terminating, isKept: () => false }),
+    }),
   };
   return spec;
+}
+
+/**
+ * The first deletion of a definition sets its finalizer and the condition Terminating; the
+ * definition goes when its instances are deleted.
+ */
+function terminating(object: KubeObject, _options: unknown, nowMs: number): Crd {
+  const now = metaTime(nowMs);
+  const crd = object as Crd;
+  const { deletionTimestamp = now, finalizers = [] } = crd.metadata;
+  const kept = finalizers.includes(CLEANUP_FINALIZER)
+    ? finalizers
+    : [...finalizers, CLEANUP_FINALIZER];
+  const marked = withMetadata(crd, { deletionTimestamp, finalizers: kept }) as Crd;
+  return withCondition(
+    marked,
+    {
+      type: "Terminating",
+      status: "True",
+      reason: "InstanceDeletionPending",
+      message:
+        "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
+    },
+    now,
+  );
 }

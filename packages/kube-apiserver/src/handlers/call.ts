@@ -15,9 +15,10 @@ import {
 import {
   ANONYMOUS,
   badRequest,
-  type Cancellation,
+  Canceller,
   serviceUnavailable,
   type UserInfo,
+  unlessAborted,
 } from "@quorate/kube-storage";
 import { EMPTY, fromUtf8 } from "@quorate/proto";
 import type { RequestAudit } from "../audit/request-audit.ts";
@@ -101,7 +102,7 @@ export class Call {
 
   /** The whole body. Rejects with ApiError 413, or 503 where memory for requests is used up. */
   body(): Promise<Uint8Array> {
-    return this.canceller.race(this.#body.whole);
+    return unlessAborted(this.canceller, this.#body.whole);
   }
 
   warn(text: string): void {
@@ -268,62 +269,6 @@ export function joined(pieces: readonly Uint8Array[], sizeBytes: number): Uint8A
     at += piece.length;
   }
   return all;
-}
-
-/** A Cancellation that its owner triggers. */
-export class Canceller implements Cancellation {
-  readonly #listeners = new Set<() => void>();
-  #reason: unknown;
-  #isAborted = false;
-
-  get aborted(): boolean {
-    return this.#isAborted;
-  }
-
-  get reason(): unknown {
-    return this.#reason;
-  }
-
-  addEventListener(_type: "abort", listener: () => void): void {
-    this.#listeners.add(listener);
-  }
-
-  removeEventListener(_type: "abort", listener: () => void): void {
-    this.#listeners.delete(listener);
-  }
-
-  /** Cancels with the error that pending calls reject with; a second call does nothing. */
-  abort(reason: unknown): void {
-    if (this.#isAborted) return;
-    this.#isAborted = true;
-    this.#reason = reason;
-    const listeners = [...this.#listeners];
-    this.#listeners.clear();
-    for (const listener of listeners) listener();
-  }
-
-  /** Rejects when the call is cancelled; else settles as `work` does. */
-  race<T>(work: Promise<T>): Promise<T> {
-    if (this.#isAborted) {
-      work.catch(() => {});
-      return Promise.reject(this.#reason);
-    }
-    return new Promise((resolve, reject) => {
-      const aborted = (): void => reject(this.#reason);
-      this.#listeners.add(aborted);
-      const done = (): void => void this.#listeners.delete(aborted);
-      work.then(
-        (value) => {
-          done();
-          resolve(value);
-        },
-        (error) => {
-          done();
-          reject(error);
-        },
-      );
-    });
-  }
 }
 
 /**

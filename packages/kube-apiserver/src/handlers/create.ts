@@ -1,7 +1,13 @@
 /** POST: creates an object, or a subresource of a named one (apiserver: handlers/create.go). */
 
-import type { KubeObject, ValidateObject, WriteOptions } from "@quorate/kube-storage";
-import { inNamespace, storageWith, withoutSystemFields } from "@quorate/kube-storage";
+import {
+  inNamespace,
+  type KubeObject,
+  storageWith,
+  type ValidateObject,
+  type WriteOptions,
+  withoutSystemFields,
+} from "@quorate/kube-storage";
 import { readObject } from "./read-body.ts";
 import {
   admissionAttributes,
@@ -29,25 +35,16 @@ export async function create(given: ResourceCall, deps: HandlerDeps): Promise<vo
   const namespace = isNamespace && target.namespace === "" ? name : target.namespace;
   const named = { name, namespace };
   const admitted = { object: optionsObject("CreateOptions", call.query), dryRun: options.dryRun };
-  object = await managed(object, given, deps, options);
+  const manager = deps.fieldManagers.of(resource);
+  const nowMs = deps.clock.wallMs();
+  const { fieldManager } = options;
+  object = await manager.update(undefined, object, fieldManager, resource.subresource, nowMs);
   object = await mutated(object, given, deps, admitted, named);
   object = dedupedOwners(object, ctx, true);
   const validate: ValidateObject = (it) =>
     deps.admission.validate(admissionAttributes(given, "CREATE", it, undefined, admitted, named));
   const created = await stored(given, object, validate, options);
   await sendObject(call, deps, resource, form, 201, { object: () => created });
-}
-
-async function managed(
-  object: KubeObject,
-  { resource }: ResourceCall,
-  deps: HandlerDeps,
-  { fieldManager }: WriteOptions,
-): Promise<KubeObject> {
-  const manager = deps.fieldManagerOf(resource);
-  if (manager === undefined) return object;
-  const nowMs = deps.clock.wallMs();
-  return manager.update(undefined, object, fieldManager, resource.subresource, nowMs);
 }
 
 async function mutated(

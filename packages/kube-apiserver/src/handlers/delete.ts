@@ -1,7 +1,12 @@
 /** DELETE of one object and of a collection (apiserver: handlers/delete.go). */
 
-import type { Status, ValidateObject } from "@quorate/kube-storage";
-import { badRequest, metaProtobuf, storageWith } from "@quorate/kube-storage";
+import {
+  badRequest,
+  metaProtobuf,
+  type Status,
+  storageWith,
+  type ValidateObject,
+} from "@quorate/kube-storage";
 import { listRequestOf } from "./list-options.ts";
 import { bodyEncoding } from "./negotiation.ts";
 import { parseText } from "./read-body.ts";
@@ -32,7 +37,7 @@ export async function deleteCollection(given: ResourceCall, deps: HandlerDeps): 
   if (resource.namespaced && target.namespace === "")
     throw badRequest("Namespace parameter required.");
   const isWatch = query.flag("watch") === true;
-  const selected = listRequestOf(query, resource.kind, "", isWatch, deps.selectors);
+  const selected = listRequestOf(query, "", isWatch);
   const parsed = await readOptions(given, deps);
   const validate = validateDelete(given, deps, parsed);
   const storage = storageWith(resource.storage, "deleteCollection");

@@ -2,22 +2,19 @@
  * Options of get, list and watch from the query (apimachinery: apis/meta/v1 ListOptions,
  * internalversion/validation; apiserver: handlers/get.go listOpts).
  */
-import type { GroupVersionKind, RestListOptions } from "@quorate/kube-storage";
 import {
   badRequest,
   EVERYTHING,
   type FieldError,
+  fieldForbidden,
   invalid,
+  notSupported,
+  parseFieldSelector,
+  parseLabelSelector,
+  type RestListOptions,
   type Selector,
 } from "@quorate/kube-storage";
 import type { Query } from "./target.ts";
-
-/** Parsers of selectors; both throw an Error with Kubernetes' text. */
-export interface SelectorParsers {
-  label(text: string): Selector;
-  /** Checks that the kind has the fields. */
-  field(text: string, kind: GroupVersionKind): Selector;
-}
 
 const META = { group: "meta.k8s.io" };
 
@@ -26,13 +23,7 @@ const META = { group: "meta.k8s.io" };
  * @param name of the object in the path or "": one object as a list or watch
  * @param isWatch as the request was authorized
  */
-export function listRequestOf(
-  query: Query,
-  kind: GroupVersionKind,
-  name: string,
-  isWatch: boolean,
-  parsers: SelectorParsers,
-): RestListOptions {
+export function listRequestOf(query: Query, name: string, isWatch: boolean): RestListOptions {
   let sendInitialEvents = query.has("sendInitialEvents")
     ? query.flag("sendInitialEvents")
     : undefined;
@@ -52,8 +43,8 @@ export function listRequestOf(
   if (errors.length > 0) throw invalid({ ...META, kind: "ListOptions" }, "", errors);
   return {
     predicate: {
-      label: parsed(query.first("labelSelector"), parsers.label),
-      field: fieldSelector(query.first("fieldSelector"), kind, name, parsers),
+      label: parsed(query.first("labelSelector"), parseLabelSelector),
+      field: fieldSelector(query.first("fieldSelector"), name),
       limit: integer(query, "limit") ?? 0,
       continueToken,
       allowWatchBookmarks: query.flag("allowWatchBookmarks") ?? false,
@@ -74,16 +65,10 @@ function parsed(text: string, parse: (text: string) => Selector): Selector {
   }
 }
 
-function fieldSelector(
-  text: string,
-  kind: GroupVersionKind,
-  name: string,
-  parsers: SelectorParsers,
-): Selector {
-  const parse = (it: string): Selector => parsers.field(it, kind);
-  const selector = parsed(text, parse);
+function fieldSelector(text: string, name: string): Selector {
+  const selector = parsed(text, parseFieldSelector);
   if (name === "") return selector;
-  if (selector.isEmpty) return parsed(`metadata.name=${name}`, parse);
+  if (selector.isEmpty) return parsed(`metadata.name=${name}`, parseFieldSelector);
   if (selector.exactValue("metadata.name") !== name)
     throw badRequest("fieldSelector metadata.name doesn't match requested name");
   return selector;
@@ -98,22 +83,6 @@ export function integer(query: Query, name: string): number | undefined {
   throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(text)}: invalid syntax`);
 }
 
-const forbidden = (field: string, why: string): FieldError => ({
-  type: "FieldValueForbidden",
-  field,
-  message: `Forbidden: ${why}`,
-});
-
-/** The error of a value that is none of `supported`. */
-export function notSupported(field: string, value: string, supported: string[]): FieldError {
-  const list = supported.map((one) => JSON.stringify(one)).join(", ");
-  return {
-    type: "FieldValueNotSupported",
-    field,
-    message: `Unsupported value: ${JSON.stringify(value)}: supported values: ${list}`,
-  };
-}
-
 const MATCH = "resourceVersionMatch";
 
 function listErrors(
@@ -125,16 +94,18 @@ function listErrors(
   const errors: FieldError[] = [];
   if (match !== "") {
     if (resourceVersion === "")
-      errors.push(forbidden(MATCH, `${MATCH} is forbidden unless resourceVersion is provided`));
+      errors.push(
+        fieldForbidden(MATCH, `${MATCH} is forbidden unless resourceVersion is provided`),
+      );
     if (continueToken !== "")
-      errors.push(forbidden(MATCH, `${MATCH} is forbidden when continue is provided`));
+      errors.push(fieldForbidden(MATCH, `${MATCH} is forbidden when continue is provided`));
     if (match !== "Exact" && match !== "NotOlderThan")
       errors.push(notSupported(MATCH, match, ["Exact", "NotOlderThan", ""]));
     if (match === "Exact" && resourceVersion === "0")
-      errors.push(forbidden(MATCH, `${MATCH} "exact" is forbidden for resourceVersion "0"`));
+      errors.push(fieldForbidden(MATCH, `${MATCH} "exact" is forbidden for resourceVersion "0"`));
   }
   if (sendInitialEvents !== undefined)
-    errors.push(forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"));
+    errors.push(fieldForbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"));
   return errors;
 }
 
@@ -145,14 +116,16 @@ function watchErrors(
 ): FieldError[] {
   const errors: FieldError[] = [];
   if (sendInitialEvents !== undefined && match !== "NotOlderThan")
-    errors.push(forbidden(MATCH, `sendInitialEvents requires setting ${MATCH} to NotOlderThan`));
+    errors.push(
+      fieldForbidden(MATCH, `sendInitialEvents requires setting ${MATCH} to NotOlderThan`),
+    );
   if (match === "") return errors;
   if (sendInitialEvents === undefined) {
     const why = `${MATCH} is forbidden for watch unless sendInitialEvents is provided`;
-    errors.push(forbidden(MATCH, why));
+    errors.push(fieldForbidden(MATCH, why));
   }
   if (match !== "NotOlderThan") errors.push(notSupported(MATCH, match, ["NotOlderThan"]));
   if (continueToken !== "")
-    errors.push(forbidden(MATCH, `${MATCH} is forbidden when continue is provided`));
+    errors.push(fieldForbidden(MATCH, `${MATCH} is forbidden when continue is provided`));
   return errors;
 }

@@ -1,22 +1,21 @@
 /** PATCH of the four types (apiserver: handlers/patch.go). */
 
-import type {
-  DecodedObject,
-  KubeObject,
-  ServedResource,
-  UpdatedObject,
-} from "@quorate/kube-storage";
 import {
   ApiError,
   badRequest,
   conflict,
+  type DecodedObject,
   inNamespace,
   invalid,
   jsonKind,
+  type KubeObject,
   notFound,
+  type ServedResource,
+  type UpdatedObject,
   unsupportedMediaType,
 } from "@quorate/kube-storage";
-import type { FieldManager, PatchType } from "../apply/patch-types.ts";
+import { applyPatch, type PatchType } from "../apply/apply-patch.ts";
+import type { FieldManager } from "../apply/field-manager.ts";
 import { parseText } from "./read-body.ts";
 import {
   checkName,
@@ -60,7 +59,7 @@ export async function patch(given: ResourceCall, deps: HandlerDeps): Promise<voi
   const body = await call.body();
   const sent = await readPatch(type, body, deps);
   call.audit?.patch(sent.value, body.length);
-  const manager = deps.fieldManagerOf(resource);
+  const manager = deps.fieldManagers.of(resource);
   const updated: UpdatedObject = {
     make: async (_ctx, old) => {
       const made = isApply
@@ -107,12 +106,11 @@ async function readPatch(
 async function applied(
   { resource, ctx, target }: ResourceCall,
   { clock }: HandlerDeps,
-  manager: FieldManager | undefined,
+  manager: FieldManager,
   options: ParsedWriteOptions,
   { value, duplicates }: Patch,
   old: KubeObject | undefined,
 ): Promise<KubeObject> {
-  if (manager === undefined) throw unsupportedMediaType(patchTypesOf(resource).slice(0, -1));
   if (typeof value !== "object" || Array.isArray(value))
     throw badRequest(
       "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal " +
@@ -139,8 +137,8 @@ async function applied(
 /** The other three types. */
 async function patched(
   { resource, target, ctx }: ResourceCall,
-  { applyPatch, clock }: HandlerDeps,
-  manager: FieldManager | undefined,
+  { clock }: HandlerDeps,
+  manager: FieldManager,
   { fieldValidation, fieldManager }: ParsedWriteOptions,
   { type, value, duplicates }: Patch,
   old: KubeObject | undefined,
@@ -153,7 +151,6 @@ async function patched(
     throw invalidPatch(result, `strict decoding error: ${strict.join(", ")}`);
   if (fieldValidation === "Warn") for (const text of strict) ctx.warn(text);
   const { object } = decoded;
-  if (manager === undefined) return object;
   return manager.update(old, object, fieldManager, resource.subresource, clock.wallMs());
 }
 

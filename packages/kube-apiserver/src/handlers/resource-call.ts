@@ -1,18 +1,18 @@
 /** What the handlers of a resource work with: the request, its resource, and the server's parts. */
 import type { Logger, Random } from "@quorate/host";
-import type {
-  KubeObject,
-  OwnerReference,
-  RequestContext,
-  ServedResource,
+import {
+  ApiError,
+  badRequest,
+  type KubeObject,
+  type OwnerReference,
+  type RequestContext,
+  type ServedResource,
 } from "@quorate/kube-storage";
-import { ApiError, badRequest } from "@quorate/kube-storage";
 import type { Admission, AdmissionAttributes } from "../admission/admission.ts";
-import type { ApplyPatch, FieldManager } from "../apply/patch-types.ts";
+import type { FieldManagers } from "../apply/field-manager.ts";
 import type { Authorizer } from "../authz/authorizer.ts";
 import type { Chaos, RequestChaos } from "../chaos/chaos.ts";
 import type { Call } from "./call.ts";
-import type { SelectorParsers } from "./list-options.ts";
 import type { Negotiated } from "./negotiation.ts";
 import type { SendDeps } from "./send-object.ts";
 import type { Target } from "./target.ts";
@@ -27,10 +27,8 @@ export interface HandlerDeps extends SendDeps {
   readonly random: Random;
   readonly admission: Admission;
   readonly authorizer: Authorizer;
-  readonly selectors: SelectorParsers;
-  readonly applyPatch: ApplyPatch;
-  /** Who tracks the fields of a resource's objects; undefined for kinds without a schema. */
-  fieldManagerOf(resource: ServedResource): FieldManager | undefined;
+  /** Who tracks the fields of a resource's objects. */
+  readonly fieldManagers: FieldManagers;
   /** Watches without a timeout end after this long, or up to twice as long. */
   readonly minWatchMs: number;
   readonly watches: OpenWatches;

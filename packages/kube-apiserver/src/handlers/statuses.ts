@@ -1,4 +1,4 @@
-/** Errors that only handlers raise, beside those of meta/status-errors.ts. */
+/** Errors that only handlers raise, beside those of meta/status.ts. */
 import { ApiError, badRequest, requestEntityTooLarge, timeout } from "@quorate/kube-storage";
 
 /** @param limitBytes of a request's body */

@@ -1,14 +1,15 @@
 /** PUT: replaces an object (apiserver: handlers/update.go). */
 
-import type {
-  KubeObject,
-  RequestContext,
-  UpdatedObject,
-  ValidateObject,
-  ValidateUpdate,
-  WriteOptions,
+import {
+  inNamespace,
+  type KubeObject,
+  type RequestContext,
+  storageWith,
+  type UpdatedObject,
+  type ValidateObject,
+  type ValidateUpdate,
+  type WriteOptions,
 } from "@quorate/kube-storage";
-import { inNamespace, storageWith } from "@quorate/kube-storage";
 import { forbiddenError } from "../authn/forbidden.ts";
 import { readObject } from "./read-body.ts";
 import {
@@ -33,16 +34,13 @@ export async function update(given: ResourceCall, deps: HandlerDeps): Promise<vo
   const sent = dedupedOwners(inNamespace(read.object, namespaceFor(resource, ctx)), ctx, false);
   checkName(sent, target.name);
   await given.chaos?.beforeUpdate(sent);
-  const manager = deps.fieldManagerOf(resource);
+  const manager = deps.fieldManagers.of(resource);
   const updated: UpdatedObject = {
     preconditions: sent.metadata.uid ? { uid: sent.metadata.uid } : undefined,
     make: async (_ctx, old) => {
       const { fieldManager } = options;
       const nowMs = deps.clock.wallMs();
-      const object =
-        manager === undefined
-          ? sent
-          : await manager.update(old, sent, fieldManager, resource.subresource, nowMs);
+      const object = await manager.update(old, sent, fieldManager, resource.subresource, nowMs);
       return mutatedUpdate(given, deps, options, object, old);
     },
   };

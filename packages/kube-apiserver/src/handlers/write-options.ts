@@ -6,19 +6,24 @@ import {
   badRequest,
   type DeletionPropagation,
   type FieldError,
+  fieldForbidden,
   invalid,
+  MAX_FIELD_MANAGER_BYTES,
+  notSupported,
   type Preconditions,
   type RestDeleteOptions,
+  required,
+  validateDeleteOptions,
+  validateFieldManager,
   type WriteOptions,
 } from "@quorate/kube-storage";
-import { isPrintable } from "@quorate/proto";
-import { integer, notSupported } from "./list-options.ts";
+import { isPrintable, utf8Length } from "@quorate/proto";
+import { integer } from "./list-options.ts";
 import type { Query } from "./target.ts";
 
 export type WriteKind = "CreateOptions" | "UpdateOptions" | "PatchOptions";
 
 const META = { group: "meta.k8s.io" };
-const MAX_FIELD_MANAGER_CHARS = 128;
 
 /** Write options as admission sees them, beside their parsed form. */
 export interface ParsedWriteOptions extends WriteOptions {
@@ -40,7 +45,7 @@ export function writeOptionsOf(
   const force = query.has("force") ? query.flag("force") : undefined;
   const errors: FieldError[] = [];
   if (kind === "PatchOptions") errors.push(...patchErrors(fieldManager, force, isApply));
-  errors.push(...managerErrors(fieldManager));
+  errors.push(...validateFieldManager(fieldManager, "fieldManager"));
   const dryRun = query.all("dryRun");
   errors.push(...dryRunErrors(dryRun));
   const fieldValidation = query.first("fieldValidation");
@@ -73,36 +78,10 @@ function patchErrors(
   isApply: boolean,
 ): FieldError[] {
   if (isApply && fieldManager === "")
-    return [
-      {
-        type: "FieldValueRequired",
-        field: "fieldManager",
-        message: "Required value: is required for apply patch",
-      },
-    ];
+    return [required("fieldManager", "is required for apply patch")];
   if (!isApply && force !== undefined)
-    return [
-      {
-        type: "FieldValueForbidden",
-        field: "force",
-        message: "Forbidden: may not be specified for non-apply patch",
-      },
-    ];
+    return [fieldForbidden("force", "may not be specified for non-apply patch")];
   return [];
-}
-
-function managerErrors(fieldManager: string): FieldError[] {
-  const field = "fieldManager";
-  if (fieldManager.length > MAX_FIELD_MANAGER_CHARS) {
-    const message = `Too long: may not be more than ${MAX_FIELD_MANAGER_CHARS} bytes`;
-    return [{ type: "FieldValueTooLong", field, message }];
-  }
-  const bad = /[^\P{C}]|[^\P{Z} ]/u.exec(fieldManager);
-  if (bad === null) return [];
-  const code = (bad[0].codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0");
-  const what = `invalid character U+${code} (at position ${bad.index})`;
-  const message = `Invalid value: ${JSON.stringify(fieldManager)}: ${what}`;
-  return [{ type: "FieldValueInvalid", field, message }];
 }
 
 function dryRunErrors(dryRun: readonly string[]): FieldError[] {
@@ -111,8 +90,6 @@ function dryRunErrors(dryRun: readonly string[]): FieldError[] {
   const message = `Unsupported value: ${text}: supported values: "All"`;
   return [{ type: "FieldValueNotSupported", field: "dryRun", message }];
 }
-
-const POLICIES = ["Foreground", "Background", "Orphan"];
 
 /** The JSON form of metav1.DeleteOptions, as far as it is read. */
 interface DeleteBody {
@@ -136,28 +113,16 @@ export interface ParsedDeleteOptions {
  */
 export function deleteOptionsOf(body: unknown, query: Query): ParsedDeleteOptions {
   const fields = body === undefined ? queryFields(query) : bodyFields(body);
-  const policy = fields.propagationPolicy ?? undefined;
-  const orphan = fields.orphanDependents ?? undefined;
-  const errors: FieldError[] = [];
-  if (policy !== undefined && orphan !== undefined) {
-    const why = "orphanDependents and deletionPropagation cannot be both set";
-    errors.push({
-      type: "FieldValueInvalid",
-      field: "propagationPolicy",
-      message: `Invalid value: ${JSON.stringify(policy)}: ${why}`,
-    });
-  }
-  if (policy !== undefined && !POLICIES.includes(policy))
-    errors.push(notSupported("propagationPolicy", policy, [...POLICIES, "nil"]));
-  errors.push(...dryRunErrors(fields.dryRun ?? []));
-  if (errors.length > 0) throw invalid({ ...META, kind: "DeleteOptions" }, "", errors);
   const options: RestDeleteOptions = {
     dryRun: (fields.dryRun ?? []).length > 0,
     gracePeriodSeconds: fields.gracePeriodSeconds ?? undefined,
     preconditions: fields.preconditions ?? undefined,
-    orphanDependents: orphan,
-    propagationPolicy: policy as DeletionPropagation | undefined,
+    orphanDependents: fields.orphanDependents ?? undefined,
+    propagationPolicy: (fields.propagationPolicy ?? undefined) as DeletionPropagation | undefined,
   };
+  const errors = validateDeleteOptions(options);
+  errors.push(...dryRunErrors(fields.dryRun ?? []));
+  if (errors.length > 0) throw invalid({ ...META, kind: "DeleteOptions" }, "", errors);
   return { options, object: { ...fields, kind: "DeleteOptions", apiVersion: "meta.k8s.io/v1" } };
 }
 
@@ -202,13 +167,10 @@ function bodyFields(body: unknown): DeleteBody {
   return { ...fields, preconditions };
 }
 
-/** Bytes of a manager's name (apimachinery: meta/v1/validation). */
-export const MAX_MANAGER_BYTES = 128;
-
 /**
  * @param fieldManager the option; "" if it is absent
  * @param userAgent the header; "" if it is absent. Its part before the first slash counts.
- * @returns at most MAX_MANAGER_BYTES bytes; "" stands for "unknown"
+ * @returns at most MAX_FIELD_MANAGER_BYTES bytes; "" stands for "unknown"
  */
 export function managerOf(fieldManager: string, userAgent: string): string {
   if (fieldManager !== "") return fieldManager;
@@ -217,9 +179,8 @@ export function managerOf(fieldManager: string, userAgent: string): string {
   const [program = ""] = userAgent.split("/", 1);
   for (const char of program) {
     if (!isPrintable(char)) continue;
-    const code = char.codePointAt(0) ?? 0;
-    bytes += code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
-    if (bytes > MAX_MANAGER_BYTES) break;
+    bytes += utf8Length(char);
+    if (bytes > MAX_FIELD_MANAGER_BYTES) break;
     name += char;
   }
   return name;

@@ -6,18 +6,21 @@
  *              ^---- 410 Expired or a lost watch ends here after a pause ----'
  */
 import type { Clock, Logger, Random, Timer } from "@quorate/host";
-import type {
-  Cancellation,
-  KubeObject,
-  Lister,
-  RequestContext,
-  RestListOptions,
-  StoredObject,
-  Watch,
-  WatchEvent,
-  Watcher,
+import {
+  ApiError,
+  Canceller,
+  EVERYTHING,
+  type KubeObject,
+  type Lister,
+  type RestListOptions,
+  type Selector,
+  type StoredObject,
+  textOf,
+  type Watch,
+  type WatchEvent,
+  type Watcher,
 } from "@quorate/kube-storage";
-import { ApiError, EVERYTHING, type Selector } from "@quorate/kube-storage";
+import { systemContext } from "./system-context.ts";
 
 /** Pauses between attempts: doubled up to the maximum, each with up to as much again. */
 export const MIN_INFORMER_PAUSE_MS = 100;
@@ -53,7 +56,6 @@ export function keyOf({ metadata }: KubeObject): string {
 
 export class Informer {
   readonly #source: InformerSource;
-  readonly #context: (signal: Cancellation) => RequestContext;
   readonly #handler: InformerHandler;
   readonly #dependencies: InformerDependencies;
   readonly #objects = new Map<string, StoredObject>();
@@ -63,18 +65,15 @@ export class Informer {
   #pauseMs = MIN_INFORMER_PAUSE_MS;
   #hasSynced = false;
   #stopped = false;
-  readonly #stop = new Stop();
+  readonly #stop = new Canceller();
   readonly #waiting: (() => void)[] = [];
 
-  /** @param context of the informer's requests, with a user that may read */
   constructor(
     source: InformerSource,
-    context: (signal: Cancellation) => RequestContext,
     handler: InformerHandler,
     dependencies: InformerDependencies,
   ) {
     this.#source = source;
-    this.#context = context;
     this.#handler = handler;
     this.#dependencies = dependencies;
   }
@@ -109,7 +108,7 @@ export class Informer {
   /** Ends the watch. The handler is called no more. */
   stop(): void {
     this.#stopped = true;
-    this.#stop.abort();
+    this.#stop.abort(STOPPED);
     this.#timer?.cancel();
     this.#watch?.stop();
     this.#release();
@@ -134,7 +133,7 @@ export class Informer {
     do {
       const { storage, field } = this.#source;
       const options = listOptions({ continueToken, limit: PAGE_SIZE, field });
-      const page = await storage.list(this.#context(this.#stop), options);
+      const page = await storage.list(systemContext("", this.#stop), options);
       items.push(...page.items);
       ({ continueToken, resourceVersion: revision } = page);
     } while (continueToken !== "" && !this.#stopped);
@@ -175,7 +174,7 @@ export class Informer {
   async #follow(): Promise<void> {
     const { storage, field } = this.#source;
     const options = listOptions({ resourceVersion: this.#revision, field });
-    const watch = await storage.watch(this.#context(this.#stop), options);
+    const watch = await storage.watch(systemContext("", this.#stop), options);
     if (this.#stopped) {
       watch.stop();
       return;
@@ -218,14 +217,16 @@ export class Informer {
   }
 
   #warn(error: unknown): void {
-    const text = error instanceof Error ? error.message : String(error);
-    this.#dependencies.logger.warn("an informer lost its watch", { error: text });
+    this.#dependencies.logger.warn("an informer lost its watch", { error: textOf(error) });
   }
 
   #release(): void {
     for (const resolve of this.#waiting.splice(0)) resolve();
   }
 }
+
+/** Why requests of the server itself end when it stops. */
+export const STOPPED = new ApiError(499, "", "the caller has stopped");
 
 function isExpired(error: unknown): boolean {
   return error instanceof ApiError && error.httpStatus === 410;
@@ -250,27 +251,4 @@ export function listOptions(set: {
     resourceVersion,
     resourceVersionMatch: "",
   };
-}
-
-/** A Cancellation that its owner triggers. */
-export class Stop implements Cancellation {
-  aborted = false;
-  reason: unknown = undefined;
-  readonly #listeners = new Set<() => void>();
-
-  abort(reason: unknown = new ApiError(499, "", "the caller has stopped")): void {
-    if (this.aborted) return;
-    this.aborted = true;
-    this.reason = reason;
-    for (const listener of [...this.#listeners]) listener();
-    this.#listeners.clear();
-  }
-
-  addEventListener(_type: "abort", listener: () => void): void {
-    this.#listeners.add(listener);
-  }
-
-  removeEventListener(_type: "abort", listener: () => void): void {
-    this.#listeners.delete(listener);
-  }
 }

@@ -22,6 +22,7 @@ import {
   type ServedResources,
   type UserInfo,
   unauthorized,
+  unlessAborted,
 } from "@quorate/kube-storage";
 import { type Auditor, attemptedMethods, NO_USER } from "../audit/auditor.ts";
 import { forbiddenError } from "../authn/forbidden.ts";
@@ -114,7 +115,7 @@ export class ApiServer {
     const ended = isLong ? undefined : this.metrics.began(call);
     try {
       const filtered = this.#filtered(call, isLong);
-      await (isLong ? filtered : call.canceller.race(filtered));
+      await (isLong ? filtered : unlessAborted(call.canceller, filtered));
     } catch (error) {
       await this.#failed(call, error);
     } finally {

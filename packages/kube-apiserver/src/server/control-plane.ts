@@ -8,23 +8,13 @@
 
 import { type Clock, type Logger, type Random, sleep } from "@quorate/host";
 import {
-  apiVersionOf,
   type ClusterClient,
   type GroupVersionKind,
-  type KubeObject,
   kindSource,
-  type ObjectSchema,
-  parseApiVersion,
-  parseFieldSelector,
-  parseLabelSelector,
   type ResourceSpec,
   rootOf,
-  type Schema,
-  type ServedResource,
-  type ServedResources,
   type ValueTransformer,
 } from "@quorate/kube-storage";
-import { defined } from "@quorate/proto";
 import { policyResources } from "../admission/policy-kinds.ts";
 import type { WebhookCaller } from "../admission/webhook-caller.ts";
 import { ADMISSION_GROUP, webhookResources } from "../admission/webhook-kinds.ts";
@@ -32,11 +22,9 @@ import { Aggregator } from "../aggregation/aggregator.ts";
 import { type PublishedTrust, publishTrust } from "../aggregation/authentication-config.ts";
 import type { Backends } from "../aggregation/backends.ts";
 import type { PlaceOptions } from "../aggregation/places.ts";
-import { applyPatch } from "../apply/apply-patch.ts";
-import { createFieldManager } from "../apply/field-manager.ts";
-import type { FieldManager } from "../apply/patch-types.ts";
-import { type Fields, isMap } from "../apply/typed-value.ts";
+import { FieldManagers } from "../apply/field-manager.ts";
 import type { Auditor } from "../audit/auditor.ts";
+import type { FetchPage } from "../authn/oidc-tokens.ts";
 import type { Sha256Hex } from "../authn/request-authenticator.ts";
 import { Access, type AccessOptions } from "../authz/access.ts";
 import { podEndpoints } from "../builtin/pod-endpoints.ts";
@@ -64,7 +52,6 @@ import {
   typedServed,
 } from "./resource-table.ts";
 import type { Page } from "./routes.ts";
-import { storageVersionHash } from "./storage-version-hash.ts";
 
 export interface ControlPlaneOptions extends ApiServerOptions {
   /** --etcd-prefix: "/registry". */
@@ -101,6 +88,8 @@ export interface ControlPlaneDeps {
   readonly logger: Logger;
   readonly newCompressor: () => Compressor;
   readonly sha256Hex?: Sha256Hex;
+  /** Reads pages of the OpenID Connect provider. */
+  readonly fetchPage?: FetchPage | undefined;
   readonly webhooks: WebhookCaller;
   /** Calls other API servers. */
   readonly backends: Backends;
@@ -149,14 +138,13 @@ export class ControlPlane {
         random: random.fork("storage"),
       },
     );
-    const { sha256Hex } = deps;
-    const forAccess = { clock, logger, random: random.fork("access"), sha256Hex };
+    const { sha256Hex, fetchPage } = deps;
+    const forAccess = { clock, logger, random: random.fork("access"), sha256Hex, fetchPage };
     this.access = new Access(options.access, forAccess);
     const expressions = new RequestExpressions();
     this.#policy = new PolicyRuntime(options.policy, {
       clock,
       logger,
-      applyPatch,
       expressions,
       served: this.resources,
       random: random.fork("policy"),
@@ -182,11 +170,9 @@ export class ControlPlane {
         rewrite: (resource, namespace, name) => this.storages.rewrite(resource, namespace, name),
         ...(deps.onFault && { onFault: deps.onFault }),
       });
-    const fieldManagers = new FieldManagers(this.resources, clock);
     this.server = new ApiServer(options, {
       clock,
       logger,
-      applyPatch,
       random: random.fork("server"),
       resources: this.resources,
       newCompressor: deps.newCompressor,
@@ -196,8 +182,7 @@ export class ControlPlane {
       authenticator: this.access.authenticator,
       authorizer: this.access.authorizer,
       admission: this.#policy.admission,
-      selectors: { label: parseLabelSelector, field: parseFieldSelector },
-      fieldManagerOf: (resource) => fieldManagers.of(resource),
+      fieldManagers: new FieldManagers(this.resources, clock),
       minWatchMs: options.minWatchMs,
       frames: new SharedFrames(),
       chaos: this.#chaos,
@@ -229,7 +214,6 @@ export class ControlPlane {
       {
         clock,
         logger,
-        storageVersionHash,
         webhooks: deps.webhooks,
         storages: this.storages,
         table: this.resources,
@@ -338,86 +322,4 @@ export class ControlPlane {
       readyz: [...live, ...ready, policy, shutdown],
     };
   }
-}
-
-/** The field managers of served resources, made at their first write. */
-class FieldManagers {
-  readonly #resources: ServedResources;
-  readonly #clock: Pick<Clock, "turns">;
-  readonly #made = new WeakMap<ServedResource, FieldManager>();
-
-  /** @param clock for pauses in long writes */
-  constructor(resources: ServedResources, clock: Pick<Clock, "turns">) {
-    this.#resources = resources;
-    this.#clock = clock;
-  }
-
-  of(resource: ServedResource): FieldManager {
-    const known = this.#made.get(resource);
-    if (known !== undefined) return known;
-    const { kind, schema, resetFields } = resource;
-    const manager = createFieldManager({
-      kind,
-      schema,
-      resetFields,
-      clock: this.#clock,
-      empty: emptyObject(resource),
-      setDefaults: (object) => resource.decode(object).object,
-      versions: {
-        schemaOf: (version) => this.#inVersion(resource, version)?.schema,
-        convert: async (object: KubeObject, version: string) => {
-          const other = this.#inVersion(resource, version);
-          if (other === undefined) return object;
-          return defined((await other.convert([object]))[0], "the converted object");
-        },
-      },
-    });
-    this.#made.set(resource, manager);
-    return manager;
-  }
-
-  /** The same resource in another version, where that is served. */
-  #inVersion(served: ServedResource, apiVersion: string) {
-    if (served.inVersion !== undefined) return served.inVersion(apiVersion);
-    const { resource, subresource } = served;
-    const parsed = parseApiVersion(apiVersion);
-    return parsed && this.#resources.find(parsed.group, parsed.version, resource, subresource);
-  }
-}
-
-/** What a create of a built-in kind is compared with; undefined for other kinds. */
-function emptyObject(resource: ServedResource): KubeObject | undefined {
-  const { kind, schema } = resource;
-  if (!resource.strategicMerge || schema === undefined) return undefined;
-  const { object } = resource.decode({ apiVersion: apiVersionOf(kind), kind: kind.kind });
-  return emptyObjectOf(kind, schema, object);
-}
-
-/**
- * The object that a create of a built-in kind is compared with. Go's structs have fields that are
- * always there, such as "spec": {}. Who creates the object does not own them, only what is in them.
- *
- * @param schema of a built-in kind; the fields that are always there have defaults in it
- * @param decoded the kind's object without fields, decoded and so defaulted
- */
-function emptyObjectOf(
-  kind: GroupVersionKind,
-  schema: ObjectSchema,
-  decoded: KubeObject,
-): KubeObject {
-  const fields = emptyFields(schema.schema, decoded);
-  return { ...fields, apiVersion: apiVersionOf(kind), kind: kind.kind } as KubeObject;
-}
-
-/** Keeps empty structs, zero values and null; drops what a default of the kind set. */
-function emptyFields(schema: Schema, decoded: Fields): Fields {
-  const empty: Record<string, unknown> = {};
-  for (const [name, value] of Object.entries(decoded)) {
-    const field = schema.properties?.[name];
-    if (field === undefined) continue;
-    if (value === null) empty[name] = null;
-    else if (isMap(field.default)) empty[name] = isMap(value) ? emptyFields(field, value) : {};
-    else if (field.default !== undefined) empty[name] = field.default;
-  }
-  return empty;
 }

@@ -135,7 +135,7 @@ function groupsOf(resources: readonly ServedResource[]): Group[] {
   }
   return [...groups].map(([group, versions]) => ({
     group,
-    priority: groupPriority(group),
+    priority: groupPriority({ group }),
     versions: [...versions].map(([version, list]) => ({
       version,
       priority: LOCAL_VERSION_PRIORITY,

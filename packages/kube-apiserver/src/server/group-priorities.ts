@@ -2,6 +2,7 @@
  * The order of groups in discovery (kubernetes: cmd/kube-apiserver/app/aggregator.go): the highest
  * priority first, then by their names.
  */
+import type { GroupVersion } from "@quorate/kube-storage";
 
 const PRIORITIES: Readonly<Record<string, number>> = {
   "": 30_000,
@@ -29,7 +30,7 @@ const PRIORITIES: Readonly<Record<string, number>> = {
 /** Of groups of custom resources. */
 const OTHER = 1000;
 
-/** @param group "" for the core group, which has a document of its own */
-export function groupPriority(group: string): number {
+/** @param of its group is "" for the core group, which has a document of its own */
+export function groupPriority({ group }: Pick<GroupVersion, "group">): number {
   return PRIORITIES[group] ?? OTHER;
 }

@@ -22,7 +22,6 @@ import { secrets } from "../builtin/secrets.ts";
 import { servedResourcesOf } from "../builtin/served-resources.ts";
 import { serviceAccounts } from "../builtin/serviceaccounts.ts";
 import { groupPriority } from "./group-priorities.ts";
-import { storageVersionHash } from "./storage-version-hash.ts";
 
 const keyOf = (group: string, version: string, resource: string, subresource: string): string =>
   `${group}/${version}/${resource}/${subresource}`;
@@ -47,7 +46,7 @@ export class ResourceTable implements ServedResources {
     }
     this.#all = [...this.#byKey.values()].sort(
       (a, b) =>
-        groupPriority(b.group) - groupPriority(a.group) ||
+        groupPriority(b) - groupPriority(a) ||
         compareText(a.group, b.group) ||
         compareVersions(a.version, b.version) ||
         compareText(a.resource, b.resource) ||
@@ -102,7 +101,6 @@ export function builtinServed(
     {
       source: kindSource(group, version, kind),
       subresourceSource,
-      storageVersionHash: storageVersionHash(spec.kind),
       strategicMerge: true,
     },
     { ...deps, storage },
@@ -120,7 +118,6 @@ export function typedServed(
     {
       source,
       subresourceSource: (other) => builtinKind(other),
-      storageVersionHash: storageVersionHash(spec.kind),
       strategicMerge: false,
     },
     parts,

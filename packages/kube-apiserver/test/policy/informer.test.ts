@@ -3,16 +3,16 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SeededRandom, silentLogger } from "@quorate/host";
 import { ManualClock } from "@quorate/host/testing";
-import type {
-  KubeObject,
-  RestListOptions,
-  StoredObject,
-  Watch,
-  WatchListener,
+import {
+  expired,
+  internalError,
+  type KubeObject,
+  type RestListOptions,
+  type StoredObject,
+  type Watch,
+  type WatchListener,
 } from "@quorate/kube-storage";
-import { expired, internalError } from "@quorate/kube-storage";
 import { Informer, MAX_INFORMER_PAUSE_MS } from "../../src/informers/informer.ts";
-import { systemContext } from "../../src/informers/system-context.ts";
 
 function stored(name: string, revision: number, uid = name): StoredObject {
   const object: KubeObject = { apiVersion: "v1", kind: "ConfigMap", metadata: { name, uid } };
@@ -63,7 +63,6 @@ function start(source: Source) {
   const name = ({ metadata }: KubeObject) => metadata.name;
   const informer = new Informer(
     { storage: source },
-    (signal) => systemContext("", signal),
     {
       added: (object) => events.push(`+${name(object)}`),
       updated: (object) => events.push(`~${name(object)}`),

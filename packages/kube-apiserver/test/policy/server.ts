@@ -9,7 +9,6 @@ import {
   type WebhookResponse,
 } from "../../src/admission/webhook-caller.ts";
 import { webhookResources } from "../../src/admission/webhook-kinds.ts";
-import { applyPatch } from "../../src/apply/apply-patch.ts";
 import type { Access } from "../../src/authz/access.ts";
 import { PolicyRuntime, type PolicyRuntimeOptions } from "../../src/controllers/runtime.ts";
 import { RequestExpressions } from "../../src/crd/cel/request-expressions.ts";
@@ -78,7 +77,6 @@ export async function startServer(
       served: world,
       authorizer: access.authorizer,
       webhooks,
-      applyPatch,
       expressions,
     },
   );

@@ -4,6 +4,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
 import { after, test } from "node:test";
+import { Canceller } from "@quorate/kube-storage";
 import { fromUtf8, toUtf8 } from "@quorate/proto";
 import { createAuthority } from "../../../../scripts/certs.ts";
 import {
@@ -17,7 +18,6 @@ import {
   type WebhookCallError,
   type WebhookClientConfig,
 } from "../../src/admission/webhook-caller.ts";
-import { Stop } from "../../src/informers/informer.ts";
 
 const ca = await createAuthority("webhooks");
 const leaf = await ca.issue({
@@ -51,7 +51,7 @@ after(async () => {
 const url = `https://127.0.0.1:${port}/review`;
 const body = fromUtf8('{"a":1}');
 
-function call(config: WebhookClientConfig, timeoutMs = 5000, signal?: Stop) {
+function call(config: WebhookClientConfig, timeoutMs = 5000, signal?: Canceller) {
   return caller.call({ config, body, timeoutMs, signal });
 }
 
@@ -139,7 +139,7 @@ test("a webhook that is slow, gone or too talkative ends in an error", async () 
 
 test("a request that is cancelled ends its calls", async () => {
   respond = () => {};
-  const signal = new Stop();
+  const signal = new Canceller();
   const work = call({ url, caBundle }, 20_000, signal);
   setImmediate(() => signal.abort(new Error("the client is gone")));
   await assert.rejects(work, /the client is gone/);
@@ -148,12 +148,12 @@ test("a request that is cancelled ends its calls", async () => {
 test("calls under way and places with connections are bounded", async () => {
   respond = () => {};
   const small = new HttpsWebhookCaller({ services, maxRunning: 8, maxPlaces: 3 });
-  const signal = new Stop();
+  const signal = new Canceller();
   const send = (config: WebhookClientConfig) =>
     small.call({ config, body, timeoutMs: 20_000, signal });
   const many = Array.from({ length: 8 }, () => send({ url, caBundle }).catch(() => {}));
   assert.equal(await failure(send({ url })), "Busy: too many webhooks are being called");
-  signal.abort();
+  signal.abort(new Error("the test is over"));
   await Promise.all(many);
   for (let i = 2; i < 8; i++) {
     const config = { url: `https://127.0.0.${i}:1/`, caBundle };

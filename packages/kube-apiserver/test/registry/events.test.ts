@@ -240,7 +240,6 @@ test("The table of events, and the endpoints of events.k8s.io", async () => {
   const serving = {
     source: GROUP,
     subresourceSource: () => undefined,
-    storageVersionHash: "h",
     strategicMerge: true,
   };
   const [served] = servedResourcesOf(groupEvents(CORE), serving, w.parts);

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { ManualClock } from "@quorate/host/testing";
+import { Canceller, unlessAborted } from "@quorate/kube-storage";
 import { until } from "../../../../test/support/until.ts";
-import { Canceller } from "../../src/handlers/call.ts";
 import { Query, Target } from "../../src/handlers/target.ts";
 import { WatchTable } from "../../src/server/api-metrics.ts";
 import {
@@ -199,11 +199,11 @@ describe("a canceller", () => {
   it("rejects what waits, once", async () => {
     const canceller = new Canceller();
     const never = new Promise<never>(() => {});
-    const waiting = canceller.race(never);
+    const waiting = unlessAborted(canceller, never);
     canceller.abort(new Error("gone"));
     canceller.abort(new Error("again"));
     await assert.rejects(waiting, { message: "gone" });
-    await assert.rejects(canceller.race(never), { message: "gone" });
+    await assert.rejects(unlessAborted(canceller, never), { message: "gone" });
     assert.equal(canceller.aborted, true);
   });
 });

@@ -2,8 +2,14 @@
 import assert from "node:assert/strict";
 import { SeededRandom, silentLogger } from "@quorate/host";
 import { nodeClock } from "@quorate/host/node";
-import type { KubeObject, RestStorage, ServedResource, WatchEvent } from "@quorate/kube-storage";
-import { ANONYMOUS, identityTransformer } from "@quorate/kube-storage";
+import {
+  ANONYMOUS,
+  identityTransformer,
+  type KubeObject,
+  type RestStorage,
+  type ServedResource,
+  type WatchEvent,
+} from "@quorate/kube-storage";
 import { MemoryCluster } from "@quorate/kube-storage/testing";
 import type { WebhookCaller } from "../../src/admission/webhook-caller.ts";
 import { CustomResources } from "../../src/crd/runtime.ts";
@@ -51,7 +57,6 @@ export class CrdWorld {
         storages: this.storages,
         table: this.table,
         webhooks: options.webhooks ?? NO_WEBHOOKS,
-        storageVersionHash: () => "hash",
         isBuiltIn: () => false,
         collectsGarbage: false,
         clock: nodeClock,

@@ -10,9 +10,9 @@
  * drops that event is terminated, and its client begins again at its latest revision.
  */
 import { defined } from "@quorate/proto";
+import { attributesMatch, type SelectionPredicate, selectsAll } from "../meta/selectors.ts";
 import type { ApiError } from "../meta/status.ts";
-import type { SelectionPredicate, Watch, WatchEvent, WatchListener } from "../storage/interface.ts";
-import { attributesMatch, selectsAll } from "../storage/predicate.ts";
+import type { Watch, WatchEvent, WatchListener } from "../storage/interface.ts";
 import type { Bookmarked, BookmarkSchedule } from "./bookmark-schedule.ts";
 import type { CacherMetrics } from "./cacher-metrics.ts";
 import type { WindowEvent } from "./event-window.ts";

@@ -12,14 +12,14 @@
  * (event-window.ts), and a few hundred bytes a watcher.
  */
 import { type Clock, type Logger, Pauses, type Random } from "@quorate/host";
+import { throwIfAborted, unlessAborted } from "../meta/cancellation.ts";
 import type { GroupVersionKind, GroupVersionResource } from "../meta/kinds.ts";
 import type { KubeObject } from "../meta/object.ts";
+import { type AttributesOf, selectsAll } from "../meta/selectors.ts";
 import { ApiError, internalError } from "../meta/status.ts";
-import { throwIfAborted, unlessAborted } from "../storage/abandoned.ts";
 import { bookmarkEvent } from "../storage/bookmark.ts";
 import { keyNotFound, StorageError, textOf } from "../storage/errors.ts";
 import type {
-  AttributesOf,
   CallOptions,
   DeleteOptions,
   GetOptions,
@@ -34,7 +34,6 @@ import type {
 } from "../storage/interface.ts";
 import { interpretStorageError } from "../storage/interpret-error.ts";
 import { checkedKey } from "../storage/keys.ts";
-import { selectsAll } from "../storage/predicate.ts";
 import type { StoredObject } from "../storage/stored-object.ts";
 import { BookmarkSchedule } from "./bookmark-schedule.ts";
 import { CacheWatcher, EndedWatch } from "./cache-watcher.ts";

@@ -4,10 +4,9 @@
  * snapshots where they differ; here the cache is filled again.
  */
 import { type Clock, type Logger, Pauses, type Random, type Timer } from "@quorate/host";
-
+import { SELECT_ALL } from "../meta/selectors.ts";
 import { textOf } from "../storage/errors.ts";
 import type { StorageInterface } from "../storage/interface.ts";
-import { SELECT_ALL } from "../storage/predicate.ts";
 import type { Element } from "./object-set.ts";
 import type { SortedView } from "./sorted-tree.ts";
 

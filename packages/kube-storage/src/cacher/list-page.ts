@@ -1,18 +1,12 @@
 /** A page of a list out of a view of the cache, selected in slices of time. */
 
 import type { Pauses } from "@quorate/host";
-import { throwIfAborted } from "../storage/abandoned.ts";
+import { throwIfAborted } from "../meta/cancellation.ts";
+import { attributesMatch, type SelectionPredicate, selectsAll } from "../meta/selectors.ts";
 import { decodeContinue, encodeContinue } from "../storage/continue-token.ts";
-import type {
-  CallOptions,
-  ListOptions,
-  ListResult,
-  SelectionPredicate,
-  Versioner,
-} from "../storage/interface.ts";
+import type { CallOptions, ListOptions, ListResult, Versioner } from "../storage/interface.ts";
 import { endOfPrefix } from "../storage/keys.ts";
 import { listPlan } from "../storage/list-options.ts";
-import { attributesMatch, selectsAll } from "../storage/predicate.ts";
 import type { StoredObject } from "../storage/stored-object.ts";
 import type { Element } from "./object-set.ts";
 import type { SortedView } from "./sorted-tree.ts";

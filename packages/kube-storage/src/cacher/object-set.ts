@@ -3,11 +3,9 @@
  * pkg/storage/cacher/store).
  */
 import type { KubeObject } from "../meta/object.ts";
-import type { ObjectAttributes } from "../meta/selectors.ts";
-import type { AttributesOf } from "../storage/interface.ts";
+import type { AttributesOf, ObjectAttributes } from "../meta/selectors.ts";
 import type { StoredObject } from "../storage/stored-object.ts";
-import type { SortedView } from "./sorted-tree.ts";
-import { SortedTree } from "./sorted-tree.ts";
+import { SortedTree, type SortedView } from "./sorted-tree.ts";
 
 /** An object with what selectors look at. */
 export interface Element {

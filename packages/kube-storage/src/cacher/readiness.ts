@@ -6,9 +6,8 @@
  *          stopped               for good
  */
 import type { Clock, Timer } from "@quorate/host";
-import type { Cancellation } from "../meta/cancellation.ts";
+import { type Cancellation, throwIfAborted } from "../meta/cancellation.ts";
 import { ApiError } from "../meta/status.ts";
-import { throwIfAborted } from "../storage/abandoned.ts";
 
 /** A request waits so long for the cache to be filled before it is refused. */
 export const READY_WAIT_MS = 1000;

@@ -15,18 +15,11 @@ import {
   type Random,
   type Timer,
 } from "@quorate/host";
+import { type AttributesOf, SELECT_ALL } from "../meta/selectors.ts";
 import { ApiError } from "../meta/status.ts";
-
 import { INITIAL_EVENTS_END } from "../storage/bookmark.ts";
 import { StorageError, textOf } from "../storage/errors.ts";
-import type {
-  AttributesOf,
-  ListOptions,
-  StorageInterface,
-  Watch,
-  WatchEvent,
-} from "../storage/interface.ts";
-import { SELECT_ALL } from "../storage/predicate.ts";
+import type { ListOptions, StorageInterface, Watch, WatchEvent } from "../storage/interface.ts";
 import { elementOf, type ObjectSet } from "./object-set.ts";
 
 /** Objects of one page of the list. */

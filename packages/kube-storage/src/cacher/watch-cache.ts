@@ -7,17 +7,16 @@
  *                 --bookmark> progress: nothing below this revision is missing
  */
 import type { Clock, Timer } from "@quorate/host";
-import type { Cancellation } from "../meta/cancellation.ts";
+import { type Cancellation, throwIfAborted } from "../meta/cancellation.ts";
+import type { AttributesOf } from "../meta/selectors.ts";
 import { ApiError } from "../meta/status.ts";
-import { throwIfAborted } from "../storage/abandoned.ts";
 import { tooLarge } from "../storage/errors.ts";
-import type { AttributesOf, WatchEvent } from "../storage/interface.ts";
+import type { WatchEvent } from "../storage/interface.ts";
 import type { CacherMetrics } from "./cacher-metrics.ts";
 import { EventWindow, WindowEvent, type WindowLimits } from "./event-window.ts";
 import { type Element, elementOf, ObjectSet } from "./object-set.ts";
 import type { ProgressRequester } from "./progress-requester.ts";
-import type { SortedView } from "./sorted-tree.ts";
-import { SortedTree } from "./sorted-tree.ts";
+import { SortedTree, type SortedView } from "./sorted-tree.ts";
 
 interface WatchCacheOptions {
   readonly attributesOf: AttributesOf;

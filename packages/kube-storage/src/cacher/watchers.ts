@@ -8,8 +8,9 @@
  *     object N/O       /configmaps/N/O
  *     name O           objects of this name in all namespaces
  */
+
+import type { SelectionPredicate } from "../meta/selectors.ts";
 import type { ApiError } from "../meta/status.ts";
-import type { SelectionPredicate } from "../storage/interface.ts";
 import type { WindowEvent } from "./event-window.ts";
 import type { Element } from "./object-set.ts";
 

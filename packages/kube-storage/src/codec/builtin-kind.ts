@@ -15,16 +15,16 @@ import {
 import { apiVersionOf, type GroupVersionKind } from "../meta/kinds.ts";
 import { type KubeObject, kubeObjectOf } from "../meta/object.ts";
 import { badRequest } from "../meta/status.ts";
-import type { KindSource } from "../registry/kind-source.ts";
+import type { KindSource } from "../registry/resource-spec.ts";
 import type { DecodedObject } from "../rest/served-resource.ts";
 import { builtinSchema } from "../schema/builtin-schema.ts";
 import type { MutableObject } from "../schema/maps.ts";
 import { kindType, type MessageType, messageType } from "../schema/message-type.ts";
 import type { ObjectSchema } from "../schema/schema.ts";
 import type { ObjectCodec } from "../storage/codec.ts";
-import { TypedJsonError } from "./go-json-error.ts";
 import { decodeJsonObject, withoutStoreFields } from "./json-codec.ts";
 import { JsonDecoder } from "./json-decode.ts";
+import { TypedJsonError } from "./json-parser.ts";
 import { MAX_READ_WORK } from "./limits.ts";
 import { readMessage, writeMessage } from "./wire.ts";
 

@@ -3,8 +3,8 @@
  * values of any type. Source: the UnmarshalJSON methods of apimachinery and apiextensions.
  */
 import { type CustomName, type MessageType, messageType } from "../schema/message-type.ts";
-import { jsonKind } from "./go-json-error.ts";
 import { canonicalTime } from "./go-time.ts";
+import { jsonKind } from "./json-parser.ts";
 import { canonicalQuantity } from "./quantity.ts";
 
 /** What these types need of the decoder that meets them. */

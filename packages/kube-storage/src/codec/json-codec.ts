@@ -5,6 +5,7 @@
  */
 import { escapeGoJson, fromUtf8, toUtf8 } from "@quorate/proto";
 import type { KubeObject } from "../meta/object.ts";
+import { compareUtf8, setField, sortedKeys } from "../schema/maps.ts";
 import type { ObjectCodec } from "../storage/codec.ts";
 
 /** Keys that JavaScript's objects keep in the order of their numbers, before all others. */
@@ -27,8 +28,8 @@ function sorted(value: unknown): unknown {
   const keys = Object.keys(fields);
   const [first = ""] = keys;
   if (ARRAY_INDEX.test(first)) return undefined;
-  let isSame = keys.every((key, at) => at === 0 || (keys[at - 1] ?? "") < key);
-  if (!isSame) keys.sort();
+  let isSame = keys.every((key, at) => at === 0 || compareUtf8(keys[at - 1] ?? "", key) < 0);
+  if (!isSame) keys.sort(compareUtf8);
   const ordered: unknown[] = [];
   for (const key of keys) {
     const field = sorted(fields[key]);
@@ -39,15 +40,9 @@ function sorted(value: unknown): unknown {
   if (isSame) return value;
   const result: Record<string, unknown> = {};
   for (const [at, key] of keys.entries()) {
-    // A plain assignment would set the prototype.
-    if (key === "__proto__") Object.defineProperty(result, key, own(ordered[at]));
-    else result[key] = ordered[at];
+    setField(result, key, ordered[at]);
   }
   return result;
-}
-
-function own(value: unknown): PropertyDescriptor {
-  return { value, enumerable: true, configurable: true, writable: true };
 }
 
 /** JSON with sorted keys, written key by key; slower, and right for "10" before "9" too. */
@@ -55,7 +50,7 @@ function writtenSorted(value: unknown): string | undefined {
   if (typeof value !== "object" || value === null) return JSON.stringify(value);
   if (Array.isArray(value)) return `[${value.map((item) => writtenSorted(item) ?? "null").join()}]`;
   const fields: string[] = [];
-  for (const key of Object.keys(value).sort()) {
+  for (const key of sortedKeys(value)) {
     const text = writtenSorted((value as Record<string, unknown>)[key]);
     if (text !== undefined) fields.push(`${JSON.stringify(key)}:${text}`);
   }

@@ -4,11 +4,11 @@
  * result has the form in which Go would write the object again, with defaults filled in.
  */
 import { toBase64, writeFromBase64 } from "@quorate/proto";
-import { type MutableObject, put, sortedKeys } from "../schema/maps.ts";
+import { isObject } from "../meta/object.ts";
+import { type MutableObject, setField, sortedKeys } from "../schema/maps.ts";
 import type { Field, MessageType, ValueType } from "../schema/message-type.ts";
 import { type CustomDecoding, customFromJson } from "./custom-json.ts";
-import { jsonKind, TypedJsonError } from "./go-json-error.ts";
-import { duplicatesIn } from "./json-parser.ts";
+import { duplicatesIn, jsonKind, TypedJsonError } from "./json-parser.ts";
 import { MAX_MESSAGE_DEPTH, MAX_STRICT_ERRORS } from "./limits.ts";
 import { objectOf, zeroOf } from "./values.ts";
 
@@ -149,7 +149,7 @@ export class JsonDecoder implements CustomDecoding {
       this.path.push(key);
       const decoded = this.value(of, value[key]);
       this.path.pop();
-      put(map, key, orNull(decoded === undefined ? zeroOf(of) : decoded));
+      setField(map, key, orNull(decoded === undefined ? zeroOf(of) : decoded));
     }
     return map;
   }
@@ -210,8 +210,4 @@ export class JsonDecoder implements CustomDecoding {
 
 function orNull(value: unknown): unknown {
   return value === undefined ? null : value;
-}
-
-function isObject(value: unknown): value is MutableObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -5,8 +5,7 @@
  */
 import type { Clock } from "@quorate/host";
 import { CodedError, fromUtf8, quoteByte } from "@quorate/proto";
-import { type MutableObject, put } from "../schema/maps.ts";
-import { jsonKind } from "./go-json-error.ts";
+import { type MutableObject, setField } from "../schema/maps.ts";
 import { MAX_DUPLICATE_FIELDS, MAX_JSON_DEPTH } from "./limits.ts";
 
 /** A text that is not JSON, or nested too deep. The message is Go's. */
@@ -14,6 +13,19 @@ export class JsonSyntaxError extends CodedError<"BadJson"> {
   constructor(message: string) {
     super("JsonSyntaxError", "BadJson", message);
   }
+}
+
+/** JSON of the wrong type for a field, or a text that a field's type refuses. */
+export class TypedJsonError extends CodedError<"WrongType"> {
+  constructor(message: string) {
+    super("TypedJsonError", "WrongType", message);
+  }
+}
+
+/** How Go calls the type of a JSON value. */
+export function jsonKind(value: unknown): string {
+  if (Array.isArray(value)) return "array";
+  return value === null ? "null" : typeof value === "boolean" ? "bool" : typeof value;
 }
 
 const duplicates = new WeakMap<object, Set<string>>();
@@ -180,7 +192,7 @@ export class JsonParser {
 
   private set({ object, key }: Container, value: unknown): void {
     if (object[key] !== undefined && Object.hasOwn(object, key)) this.duplicate(object, key);
-    put(object, key, value);
+    setField(object, key, value);
   }
 
   private duplicate(object: MutableObject, key: string): void {

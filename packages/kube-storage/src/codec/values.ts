@@ -4,8 +4,7 @@
  */
 
 import { DEFAULTERS } from "../schema/defaults.ts";
-import type { FieldValues } from "../schema/field-values.ts";
-import type { MutableObject } from "../schema/maps.ts";
+import type { FieldValues, MutableObject } from "../schema/maps.ts";
 import type { CustomName, Field, MessageType, ValueType } from "../schema/message-type.ts";
 
 /** The zero values of custom types; undefined is nil, which JSON writes as null. */

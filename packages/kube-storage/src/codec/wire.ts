@@ -17,7 +17,7 @@ import {
   type Writer,
   writeFromBase64,
 } from "@quorate/proto";
-import { type MutableObject, put, sortedKeys, sortedMap } from "../schema/maps.ts";
+import { type MutableObject, setField, sortedKeys, sortedMap } from "../schema/maps.ts";
 import type { CustomName, MessageType, ValueType, WireField } from "../schema/message-type.ts";
 import { jsonSchemaProps } from "./custom-json.ts";
 import { formatTime, type Instant, parseTime } from "./go-time.ts";
@@ -105,7 +105,7 @@ function readEntry(reader: Reader, of: ValueType, map: MutableObject): MutableOb
     else reader.skip(tag, {});
   }
   reader.leave(outer);
-  put(map, key, orNull(value === undefined ? zeroOf(of) : value));
+  setField(map, key, orNull(value === undefined ? zeroOf(of) : value));
   return map;
 }
 

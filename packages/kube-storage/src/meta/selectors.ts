@@ -1,6 +1,8 @@
 /**
- * Selectors as predicates. Their parsers are in label-selector.ts and field-selector.ts.
+ * Selectors as predicates, and the selection of objects by them (apiserver:
+ * pkg/storage/selection_predicate.go). label-selector.ts and field-selector.ts parse them.
  */
+import type { KubeObject } from "./object.ts";
 
 /** A parsed label or field selector. */
 export interface Selector {
@@ -38,4 +40,47 @@ export interface ObjectAttributes {
   readonly labels: Readonly<Record<string, string>>;
   /** The selectable fields, such as "metadata.name". */
   readonly fields: Readonly<Record<string, string>>;
+}
+
+/** Labels and selectable fields of an object. */
+export type AttributesOf = (object: KubeObject) => ObjectAttributes;
+
+/** Which objects of a list or watch match (storage.SelectionPredicate). */
+export interface SelectionPredicate {
+  readonly label: Selector;
+  readonly field: Selector;
+  /** Page size; 0 for all. */
+  readonly limit: number;
+  /** The token of the page before; "" for the first page. */
+  readonly continueToken: string;
+  readonly allowWatchBookmarks: boolean;
+}
+
+/** Selects all objects, without pages. */
+export const SELECT_ALL: SelectionPredicate = {
+  label: EVERYTHING,
+  field: EVERYTHING,
+  limit: 0,
+  continueToken: "",
+  allowWatchBookmarks: false,
+};
+
+/** Whether every object matches, so that none has to be looked at. */
+export function selectsAll({ label, field }: SelectionPredicate): boolean {
+  return label.isEmpty && field.isEmpty;
+}
+
+export function attributesMatch(
+  { label, field }: SelectionPredicate,
+  { labels, fields }: ObjectAttributes,
+): boolean {
+  return label.matches(labels) && field.matches(fields);
+}
+
+export function objectMatches(
+  predicate: SelectionPredicate,
+  attributesOf: AttributesOf,
+  object: KubeObject,
+): boolean {
+  return selectsAll(predicate) || attributesMatch(predicate, attributesOf(object));
 }

@@ -5,7 +5,7 @@ import { type KubeObject, withMetadata } from "../meta/object.ts";
 import { conflict, type FieldError, invalid } from "../meta/status.ts";
 import { metaTime, parseTime } from "../meta/time.ts";
 import type { RestDeleteOptions } from "../rest/interfaces.ts";
-import type { StoreContext } from "./store-context.ts";
+import type { StoreContext } from "./resource-spec.ts";
 
 export interface DeletionPlan {
   /** `graceful`: the object stays until its time is over. `pending`: it already waits for that. */

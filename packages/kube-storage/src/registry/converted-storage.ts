@@ -6,8 +6,7 @@ import type { KubeObject } from "../meta/object.ts";
 import type { Status } from "../meta/status.ts";
 import type { RestStorage, ValidateObject, ValidateUpdate } from "../rest/interfaces.ts";
 import type { Watch, WatchEvent } from "../storage/interface.ts";
-import type { StoredObject } from "../storage/stored-object.ts";
-import { MadeObject } from "./made-object.ts";
+import { MadeObject, type StoredObject } from "../storage/stored-object.ts";
 
 type Convert = (object: KubeObject) => KubeObject;
 

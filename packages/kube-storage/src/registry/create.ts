@@ -9,16 +9,14 @@ import type { Random } from "@quorate/host";
 import { nameIsDnsSubdomain, nameIsPathSegment } from "../meta/names.ts";
 import { inNamespace, type KubeObject, withMetadata, withoutSystemFields } from "../meta/object.ts";
 import { validateObjectMeta } from "../meta/object-meta-validation.ts";
-import { ApiError, invalid } from "../meta/status.ts";
-import { generateNameConflict } from "../meta/status-errors.ts";
+import { ApiError, generateNameConflict, invalid } from "../meta/status.ts";
 import { metaTime } from "../meta/time.ts";
 import type { RequestContext } from "../rest/context.ts";
 import type { ValidateObject, WriteOptions } from "../rest/interfaces.ts";
 import { StorageError } from "../storage/errors.ts";
 import { interpretStorageError } from "../storage/interpret-error.ts";
 import { RequestWriter } from "./dry-run.ts";
-import { keyOf } from "./resource-spec.ts";
-import type { StoreContext } from "./store-context.ts";
+import { keyOf, type StoreContext } from "./resource-spec.ts";
 
 /** Sets uid, creationTimestamp and a generated name. */
 export function withSystemFields({ parts }: StoreContext, object: KubeObject): KubeObject {

@@ -14,7 +14,7 @@ import type {
 import type { StoredObject } from "../storage/stored-object.ts";
 import { deleteObject } from "./delete.ts";
 import { listObjects } from "./read.ts";
-import type { StoreContext } from "./store-context.ts";
+import type { StoreContext } from "./resource-spec.ts";
 
 /** Objects of one page, where the request has no limit. */
 export const DELETE_COLLECTION_PAGE_OBJECTS = 500;

@@ -15,8 +15,7 @@ import { StorageError } from "../storage/errors.ts";
 import { interpretStorageError } from "../storage/interpret-error.ts";
 import { planDeletion } from "./before-delete.ts";
 import { RequestWriter } from "./dry-run.ts";
-import { keyOf } from "./resource-spec.ts";
-import type { StoreContext } from "./store-context.ts";
+import { keyOf, type StoreContext } from "./resource-spec.ts";
 
 export interface DeleteResult {
   readonly result: KubeObject | Status;

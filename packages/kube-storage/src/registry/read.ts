@@ -2,16 +2,14 @@
 
 import { defined, quoteText as goQuote } from "@quorate/proto";
 import { isDns1123Label } from "../meta/names.ts";
-import type { Selector } from "../meta/selectors.ts";
+import type { AttributesOf, Selector } from "../meta/selectors.ts";
 import { badRequest } from "../meta/status.ts";
 import type { RequestContext } from "../rest/context.ts";
 import type { RestGetOptions, RestList, RestListOptions } from "../rest/interfaces.ts";
-import type { AttributesOf, ListOptions, Watch } from "../storage/interface.ts";
+import type { ListOptions, Watch } from "../storage/interface.ts";
 import { interpretStorageError } from "../storage/interpret-error.ts";
 import type { StoredObject } from "../storage/stored-object.ts";
-import type { ResourceSpec } from "./resource-spec.ts";
-import { keyOf, keyRootOf } from "./resource-spec.ts";
-import type { StoreContext } from "./store-context.ts";
+import { keyOf, keyRootOf, type ResourceSpec, type StoreContext } from "./resource-spec.ts";
 
 /** Gets one object. Throws ApiError. */
 export async function getObject(

@@ -1,22 +1,22 @@
 /**
- * The declaration of a resource, from which its storage, registry store and endpoints are made, and
- * the keys of its objects (apiserver: registry/generic/registry/store.go, NamespaceKeyFunc):
+ * The declaration of a resource, from which its storage, registry store and endpoints are made,
+ * what they are made of besides, and the keys of its objects (apiserver:
+ * registry/generic/registry/store.go, NamespaceKeyFunc):
  *
  *     /configmaps/default/app      namespaced
  *     /namespaces/default          not namespaced
  */
-
+import type { Clock, Random } from "@quorate/host";
 import { quoteText as goQuote } from "@quorate/proto";
 import type { GroupVersionKind } from "../meta/kinds.ts";
 import { isPathSegmentName, type NameRule } from "../meta/names.ts";
 import type { KubeObject } from "../meta/object.ts";
 import { badRequest } from "../meta/status.ts";
 import type { RestStorage, TableConvertor } from "../rest/interfaces.ts";
+import type { DecodedObject, ServedResource } from "../rest/served-resource.ts";
 import type { ObjectSchema } from "../schema/schema.ts";
 import type { ObjectCodec } from "../storage/codec.ts";
 import type { StorageInterface } from "../storage/interface.ts";
-import type { KindSource } from "./kind-source.ts";
-import type { ResourceParts } from "./resource-parts.ts";
 import type { StoreHooks, Strategy } from "./strategy.ts";
 
 /** Where /scale finds its figures in an object: paths such as ".spec.replicas". */
@@ -134,4 +134,40 @@ export function keyOf(spec: ResourceSpec, namespace: string, name: string): stri
     throw badRequest(`Name parameter invalid: ${goQuote(name)}: ${texts.join(";")}`);
   }
   return keyRootOf(spec, namespace) + name;
+}
+
+/** What the tables of built-in kinds know about one kind. */
+export interface KindSource {
+  readonly kind: GroupVersionKind;
+  /** How objects are stored. */
+  readonly codec: ObjectCodec;
+  readonly schema: ObjectSchema | undefined;
+  /** Reads a client's JSON value: prunes, defaults, finds unknown fields. Throws ApiError. */
+  decode(value: unknown): DecodedObject;
+  readonly protobuf: ServedResource["protobuf"];
+}
+
+/** What the stores of all resources share. */
+export interface RegistryDeps {
+  /** Wall time, for creationTimestamp, deletionTimestamp and ages. */
+  readonly clock: Clock;
+  /** For uids and generated names: seeded from the system's randomness. */
+  readonly random: Random;
+  /** A garbage collector runs: deletions may set its finalizers. */
+  readonly collectsGarbage: boolean;
+}
+
+/** What the stores of one resource are built from, besides its declaration. */
+export interface ResourceParts extends RegistryDeps {
+  readonly storage: StorageInterface;
+}
+
+/** What each operation of a registry store works with. */
+export interface StoreContext {
+  readonly spec: ResourceSpec;
+  readonly parts: ResourceParts;
+  /** As errors name it. */
+  readonly resource: { readonly group: string; readonly resource: string };
+  /** The rules of updates: the resource's own, or those of a subresource. */
+  readonly updateStrategy: Strategy;
 }

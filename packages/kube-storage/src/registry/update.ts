@@ -6,12 +6,18 @@
  *       -> admission -> write, or deletion where the last finalizer went -> afterUpdate
  */
 import { CodedError } from "@quorate/proto";
+import { sameJson } from "../meta/equality.ts";
 import { invalidValue } from "../meta/field-errors.ts";
 import { type NameRule, nameIsDnsSubdomain, nameIsPathSegment } from "../meta/names.ts";
-import { inNamespace, type KubeObject, type ObjectMeta, withMetadata } from "../meta/object.ts";
+import {
+  inNamespace,
+  type KubeObject,
+  type ManagedFieldsEntry,
+  type ObjectMeta,
+  withMetadata,
+} from "../meta/object.ts";
 import { validateObjectMeta, validateObjectMetaUpdate } from "../meta/object-meta-validation.ts";
-import { conflict, type FieldError, invalid } from "../meta/status.ts";
-import { generateNameConflict } from "../meta/status-errors.ts";
+import { conflict, type FieldError, generateNameConflict, invalid } from "../meta/status.ts";
 import type { RequestContext } from "../rest/context.ts";
 import type {
   UpdatedObject,
@@ -24,9 +30,7 @@ import type { Preconditions, Updated } from "../storage/interface.ts";
 import { interpretStorageError } from "../storage/interpret-error.ts";
 import { beforeCreate, withSystemFields } from "./create.ts";
 import { RequestWriter } from "./dry-run.ts";
-import { keepManagedTimes } from "./keep-times.ts";
-import { keyOf } from "./resource-spec.ts";
-import type { StoreContext } from "./store-context.ts";
+import { keyOf, type StoreContext } from "./resource-spec.ts";
 
 /** The text of an update with an old resourceVersion (Kubernetes: OptimisticLockErrorMsg). */
 export const MODIFIED =
@@ -48,7 +52,6 @@ interface UpdateCall {
   readonly context: StoreContext;
   readonly ctx: RequestContext;
   readonly name: string;
-  readonly updated: UpdatedObject;
   readonly validateCreate: ValidateObject;
   readonly validateUpdate: ValidateUpdate;
 }
@@ -207,11 +210,16 @@ function updateError(
  * @param forceAllowCreate server-side apply creates objects
  */
 export async function updateObject(
-  call: UpdateCall,
+  context: StoreContext,
+  ctx: RequestContext,
+  name: string,
+  updated: UpdatedObject,
+  validateCreate: ValidateObject,
+  validateUpdate: ValidateUpdate,
   forceAllowCreate: boolean,
   options: WriteOptions,
 ): Promise<{ readonly object: KubeObject; readonly created: boolean }> {
-  const { context, ctx, name, updated } = call;
+  const call: UpdateCall = { context, ctx, name, validateCreate, validateUpdate };
   const { spec, parts, updateStrategy } = context;
   const key = keyOf(spec, ctx.namespace, name);
   const { uid, resourceVersion } = updated.preconditions ?? {};
@@ -244,4 +252,26 @@ export async function updateObject(
     else spec.hooks?.afterCreate?.(object);
   }
   return { object, created: creating !== undefined };
+}
+
+/**
+ * Keeps a write that changes nothing but the times in managedFields from being a change (apiserver:
+ * endpoints/handlers/fieldmanager/equality.go). Returns the object with the old times if those are
+ * the only difference, else the same object.
+ */
+export function keepManagedTimes(object: KubeObject, old: KubeObject): KubeObject {
+  const now = object.metadata.managedFields ?? [];
+  const before = old.metadata.managedFields ?? [];
+  if (now.length === 0 || now.length !== before.length) return object;
+  if (now.every((entry, at) => entry.time === before[at]?.time)) return object;
+  if (!now.every((entry, at) => equalButTime(entry, before[at]))) return object;
+  const kept = { ...object, metadata: { ...object.metadata, managedFields: before } };
+  return sameJson(kept, old) ? kept : object;
+}
+
+function equalButTime(a: ManagedFieldsEntry, b: ManagedFieldsEntry | undefined): boolean {
+  if (b === undefined) return false;
+  const { time: _, ...left } = a;
+  const { time: __, ...right } = b;
+  return sameJson(left, right);
 }

@@ -5,8 +5,9 @@
  */
 
 import type { KubeObject } from "../meta/object.ts";
+import type { SelectionPredicate } from "../meta/selectors.ts";
 import type { Status } from "../meta/status.ts";
-import type { Preconditions, SelectionPredicate, Watch } from "../storage/interface.ts";
+import type { Preconditions, Watch } from "../storage/interface.ts";
 import type { StoredObject } from "../storage/stored-object.ts";
 import type { RequestContext } from "./context.ts";
 

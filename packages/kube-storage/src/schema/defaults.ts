@@ -3,10 +3,14 @@
  * defaults.go). They apply when an object is decoded, from a client or from the store. Plain
  * defaults stand in the tables.
  */
-
 import { fromUtf8, toBase64 } from "@quorate/proto";
-import type { Defaulter, FieldValues } from "./field-values.ts";
-import { type MutableObject, put, sortedMap } from "./maps.ts";
+import {
+  type Defaulter,
+  type FieldValues,
+  type MutableObject,
+  setField,
+  sortedMap,
+} from "./maps.ts";
 import { WORKLOAD_DEFAULTERS } from "./workload-defaults.ts";
 
 const RBAC_GROUP = "rbac.authorization.k8s.io";
@@ -51,7 +55,7 @@ function secret(fields: FieldValues): void {
   const texts = fields.get("stringData") as Record<string, string> | undefined;
   if (texts === undefined) return;
   const data: MutableObject = { ...(fields.get("data") as MutableObject | undefined) };
-  for (const [name, text] of Object.entries(texts)) put(data, name, toBase64(fromUtf8(text)));
+  for (const [name, text] of Object.entries(texts)) setField(data, name, toBase64(fromUtf8(text)));
   fields.set("data", sortedMap(data));
   fields.set("stringData", undefined);
 }
@@ -122,3 +126,5 @@ export const DEFAULTERS: ReadonlyMap<string, Defaulter> = new Map<string, Defaul
   ],
   ...WORKLOAD_DEFAULTERS,
 ]);
+
+/** How defaults read and set the fields of an object. */

@@ -1,9 +1,11 @@
-/** Objects that are maps, with the order in which Go writes them. */
+/**
+ * Objects that are maps, with the order in which Go writes them, and objects that are being made.
+ */
 
 export type MutableObject = Record<string, unknown>;
 
 /** Sets a field, also one that is called "__proto__". */
-export function put(target: MutableObject, field: string, value: unknown): void {
+export function setField(target: MutableObject, field: string, value: unknown): void {
   if (field !== "__proto__") target[field] = value;
   else
     Object.defineProperty(target, field, {
@@ -34,12 +36,12 @@ export function sortedMap(map: MutableObject): MutableObject {
   }
   if (isSorted) return map;
   const sorted: MutableObject = {};
-  for (const key of sortedKeys(map)) put(sorted, key, map[key]);
+  for (const key of sortedKeys(map)) setField(sorted, key, map[key]);
   return sorted;
 }
 
 /** The order of the texts' UTF-8 bytes: that of their code points. */
-function compareUtf8(a: string, b: string): number {
+export function compareUtf8(a: string, b: string): number {
   if (!SURROGATE.test(a) && !SURROGATE.test(b)) return a < b ? -1 : a === b ? 0 : 1;
   for (let at = 0; at < a.length && at < b.length; at++) {
     const left = a.charCodeAt(at);
@@ -51,3 +53,15 @@ function compareUtf8(a: string, b: string): number {
   }
   return a.length - b.length;
 }
+
+/** The fields of an object before it is made. */
+export interface FieldValues {
+  readonly names: readonly string[];
+  get(field: string): unknown;
+  set(field: string, value: unknown): void;
+  /** Sets a field that is absent or, unless it is a pointer in Go, "" or 0. */
+  setMissing(field: string, value: unknown): void;
+}
+
+/** Sets the defaults of one type. */
+export type Defaulter = (fields: FieldValues) => void;

@@ -3,9 +3,7 @@
  * discovery,storage,scheduling}/v1/defaults.go).
  */
 
-import type { Defaulter, FieldValues } from "./field-values.ts";
-import type { MutableObject } from "./maps.ts";
-import { sortedMap } from "./maps.ts";
+import { type Defaulter, type FieldValues, type MutableObject, sortedMap } from "./maps.ts";
 
 /** Sets fields that are absent. */
 function presets(values: Readonly<Record<string, unknown>>): Defaulter {

@@ -1,8 +1,8 @@
 /** Bookmarks: events that say how far a watch is. */
-import { fromUtf8 } from "@quorate/proto";
 import { apiVersionOf, type GroupVersionKind } from "../meta/kinds.ts";
 import type { KubeObject } from "../meta/object.ts";
 import type { WatchEvent } from "./interface.ts";
+import { MadeObject } from "./stored-object.ts";
 
 /** Marks the bookmark that ends the initial events of a Kubernetes' WatchList. */
 export const INITIAL_EVENTS_END = "k8s.io/initial-events-end";
@@ -19,17 +19,5 @@ export function bookmarkEvent(
     ...(endsInitialEvents ? { annotations: { [INITIAL_EVENTS_END]: "true" } } : {}),
   };
   const object: KubeObject = { kind: kind.kind, apiVersion: apiVersionOf(kind), metadata };
-  let json: Uint8Array | undefined;
-  return {
-    type: "BOOKMARK",
-    object: {
-      key: "",
-      resourceVersion: revision,
-      object: () => object,
-      json: () => {
-        json ??= fromUtf8(JSON.stringify(object));
-        return json;
-      },
-    },
-  };
+  return { type: "BOOKMARK", object: new MadeObject("", revision, object) };
 }

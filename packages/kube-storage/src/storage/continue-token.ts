@@ -8,7 +8,7 @@
  * first page, or -1 where the list goes on at the latest revision.
  */
 import { fromUtf8, toBase64, toUtf8, writeFromBase64 } from "@quorate/proto";
-import { JsonSyntaxError, parseJson } from "../codec/json-parser.ts";
+import { JsonSyntaxError, jsonKind, parseJson } from "../codec/json-parser.ts";
 import { StorageError } from "./errors.ts";
 
 const VERSION = "meta.k8s.io/v1";
@@ -40,12 +40,6 @@ function refuse(why: string): never {
   throw new StorageError("InvalidContinueToken", "", message);
 }
 
-/** What Go says of a value of another type. */
-function kindOf(value: unknown): string {
-  if (Array.isArray(value)) return "array";
-  return typeof value === "boolean" ? "bool" : typeof value;
-}
-
 function jsonOf(token: string): { v?: unknown; rv?: unknown; start?: unknown } {
   const illegal = token.search(/[^A-Za-z0-9_-]/);
   if (illegal >= 0 || token.length % 4 === 1)
@@ -61,13 +55,15 @@ function jsonOf(token: string): { v?: unknown; rv?: unknown; start?: unknown } {
   }
   if (value === null) return {};
   if (typeof value !== "object" || Array.isArray(value))
-    refuse(`: json: cannot unmarshal ${kindOf(value)} into Go value of type storage.continueToken`);
+    refuse(
+      `: json: cannot unmarshal ${jsonKind(value)} into Go value of type storage.continueToken`,
+    );
   for (const [field, type] of Object.entries(TYPES)) {
     const found = (value as Record<string, unknown>)[field];
     const isInteger = type !== "int64" || Number.isSafeInteger(found);
     if (found === undefined || found === null) continue;
     if (typeof found !== (type === "string" ? "string" : "number") || !isInteger) {
-      const shown = typeof found === "number" ? `number ${found}` : kindOf(found);
+      const shown = typeof found === "number" ? `number ${found}` : jsonKind(found);
       const what = typeof found === "number" && type === "string" ? "number" : shown;
       refuse(
         `: json: cannot unmarshal ${what} into Go struct field continueToken.${field} of type ${type}`,

@@ -6,15 +6,15 @@
 
 import type { Pauses } from "@quorate/host";
 import { defined, fromUtf8, toUtf8 } from "@quorate/proto";
-import { throwIfAborted } from "./abandoned.ts";
+import { throwIfAborted } from "../meta/cancellation.ts";
+import { type AttributesOf, objectMatches, selectsAll } from "../meta/selectors.ts";
 import { ClusterError, type ClusterRange, type ClusterRangeOptions } from "./cluster-client.ts";
 import { encodeContinue } from "./continue-token.ts";
 import { StorageError, tooLarge, tooOld } from "./errors.ts";
 import { type EtcdValues, endOfKey } from "./etcd-values.ts";
-import type { AttributesOf, ListOptions, ListResult, Versioner } from "./interface.ts";
+import type { ListOptions, ListResult, Versioner } from "./interface.ts";
 import { endOfPrefix } from "./keys.ts";
 import { type ListPlan, listPlan, minimumRevision } from "./list-options.ts";
-import { objectMatches, selectsAll } from "./predicate.ts";
 import type { StoredObject } from "./stored-object.ts";
 
 /** A request for a page of a list with selectors asks for so many keys at most. */

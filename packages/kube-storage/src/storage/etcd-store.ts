@@ -9,9 +9,10 @@
  */
 import { type Clock, Pauses } from "@quorate/host";
 import { defined, equals, fromUtf8 } from "@quorate/proto";
+import { throwIfAborted, unlessAborted } from "../meta/cancellation.ts";
 import type { GroupVersionKind } from "../meta/kinds.ts";
 import type { KubeObject } from "../meta/object.ts";
-import { throwIfAborted, unlessAborted } from "./abandoned.ts";
+import type { AttributesOf } from "../meta/selectors.ts";
 import { type ClusterClient, ClusterError, type ClusterRecord } from "./cluster-client.ts";
 import type { ObjectCodec, ValueTransformer } from "./codec.ts";
 import {
@@ -26,7 +27,6 @@ import { listPages } from "./etcd-list.ts";
 import { DecodedObjects, EtcdValues, endOfKey, objectVersioner } from "./etcd-values.ts";
 import { EtcdWatch } from "./etcd-watch.ts";
 import type {
-  AttributesOf,
   CallOptions,
   DeleteOptions,
   GetOptions,

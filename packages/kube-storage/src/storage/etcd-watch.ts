@@ -13,6 +13,7 @@
 import { type Clock, Pauses } from "@quorate/host";
 import { defined, fromUtf8 } from "@quorate/proto";
 import type { GroupVersionKind } from "../meta/kinds.ts";
+import { type AttributesOf, objectMatches, selectsAll } from "../meta/selectors.ts";
 import { ApiError, expired, internalError } from "../meta/status.ts";
 import { bookmarkEvent } from "./bookmark.ts";
 import {
@@ -24,10 +25,9 @@ import {
 import { StorageError, textOf, tooLarge } from "./errors.ts";
 import { listPages } from "./etcd-list.ts";
 import { type EtcdValues, objectVersioner } from "./etcd-values.ts";
-import type { AttributesOf, ListOptions, Watch, WatchEvent, WatchListener } from "./interface.ts";
+import type { ListOptions, Watch, WatchEvent, WatchListener } from "./interface.ts";
 import { interpretStorageError } from "./interpret-error.ts";
 import { endOfPrefix } from "./keys.ts";
-import { objectMatches, selectsAll } from "./predicate.ts";
 
 /** Present objects are read in pages of this size. */
 const INITIAL_PAGE = 1000;

@@ -9,7 +9,7 @@
  */
 import type { Cancellation } from "../meta/cancellation.ts";
 import type { KubeObject } from "../meta/object.ts";
-import type { ObjectAttributes, Selector } from "../meta/selectors.ts";
+import type { SelectionPredicate } from "../meta/selectors.ts";
 import type { ApiError } from "../meta/status.ts";
 import type { StoredObject } from "./stored-object.ts";
 
@@ -44,17 +44,6 @@ export interface GetOptions extends CallOptions {
 
 /** metav1's resourceVersionMatch; "" where the client set none. */
 export type ResourceVersionMatch = "" | "NotOlderThan" | "Exact";
-
-/** Which objects of a list or watch match (storage.SelectionPredicate). */
-export interface SelectionPredicate {
-  readonly label: Selector;
-  readonly field: Selector;
-  /** Page size; 0 for all. */
-  readonly limit: number;
-  /** The token of the page before; "" for the first page. */
-  readonly continueToken: string;
-  readonly allowWatchBookmarks: boolean;
-}
 
 /** Options of getList and watch (storage.ListOptions). */
 export interface ListOptions extends CallOptions {
@@ -188,6 +177,3 @@ export interface StorageInterface {
   /** Releases watches and timers. */
   close(): Promise<void>;
 }
-
-/** Labels and selectable fields of an object. */
-export type AttributesOf = (object: KubeObject) => ObjectAttributes;

@@ -2,7 +2,7 @@
  * The client's error for an error of the storage (apiserver: pkg/storage/errors/storage.go and
  * apimachinery's api/errors).
  */
-import { type GroupVersionResource, resourceName } from "../meta/kinds.ts";
+import type { GroupVersionResource } from "../meta/kinds.ts";
 import {
   ApiError,
   alreadyExists,
@@ -11,6 +11,7 @@ import {
   expired,
   internalError,
   notFound,
+  serverTimeout,
   tooLargeResourceVersion,
 } from "../meta/status.ts";
 import { StorageError } from "./errors.ts";
@@ -18,18 +19,9 @@ import { StorageError } from "./errors.ts";
 /** What the caller did. */
 export type StorageVerb = "get" | "list" | "watch" | "create" | "update" | "delete";
 
-type Resource = Pick<GroupVersionResource, "group" | "resource">;
+const RETRY_AFTER_SECONDS = 2;
 
-/** The operation may be repeated after two seconds. */
-function serverTimeout(resource: Resource, verb: StorageVerb): ApiError {
-  const message = `The ${verb} operation against ${resourceName(resource)} could not be completed at this time, please try again.`;
-  return new ApiError(500, "ServerTimeout", message, {
-    group: resource.group || undefined,
-    kind: resource.resource,
-    name: verb,
-    retryAfterSeconds: 2,
-  });
-}
+type Resource = Pick<GroupVersionResource, "group" | "resource">;
 
 function timeoutError(message: string): ApiError {
   return new ApiError(504, "Timeout", `Timeout: ${message}`);
@@ -58,9 +50,11 @@ export function interpretStorageError(
     case "InvalidObj":
       return conflict(resource, name, error.message);
     case "Unreachable":
-      return serverTimeout(resource, verb);
+      return serverTimeout(resource, verb, RETRY_AFTER_SECONDS);
     case "Timeout":
-      return verb === "list" ? serverTimeout(resource, verb) : timeoutError(error.message);
+      return verb === "list"
+        ? serverTimeout(resource, verb, RETRY_AFTER_SECONDS)
+        : timeoutError(error.message);
     case "CorruptObj":
     case "Internal":
       return internalError(error.message);

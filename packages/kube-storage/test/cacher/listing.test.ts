@@ -6,9 +6,8 @@ import { Pauses, Turns } from "@quorate/host";
 import { listView } from "../../src/cacher/list-page.ts";
 import { elementOf } from "../../src/cacher/object-set.ts";
 import { SortedTree } from "../../src/cacher/sorted-tree.ts";
-
+import { SELECT_ALL } from "../../src/meta/selectors.ts";
 import type { ListOptions } from "../../src/storage/interface.ts";
-import { SELECT_ALL } from "../../src/storage/predicate.ts";
 import { attributesOf, stored, widget } from "./support/object.ts";
 import { demands, listOptions, predicateOf, World } from "./support/world.ts";
 

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { BOOKMARK_BEFORE_TIMEOUT_MS } from "../../src/cacher/bookmark-schedule.ts";
+import { SELECT_ALL } from "../../src/meta/selectors.ts";
 import type { ListOptions } from "../../src/storage/interface.ts";
-import { SELECT_ALL } from "../../src/storage/predicate.ts";
 import { widget } from "./support/object.ts";
 import { demands, listOptions, predicateOf, Recorder, World } from "./support/world.ts";
 

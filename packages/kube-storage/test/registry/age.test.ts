@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ageSince, humanDuration } from "../../src/registry/age.ts";
+import { ageSince, humanDuration } from "../../src/registry/table.ts";
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;

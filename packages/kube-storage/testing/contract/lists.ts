@@ -1,13 +1,10 @@
 /** getList (apiserver: pkg/storage/testing/store_tests.go). */
 import assert from "node:assert/strict";
 import type { KubeObject } from "../../src/meta/object.ts";
+import type { SelectionPredicate } from "../../src/meta/selectors.ts";
 import { decodeContinue, encodeContinue } from "../../src/storage/continue-token.ts";
 import { StorageError } from "../../src/storage/errors.ts";
-import type {
-  ListResult,
-  ResourceVersionMatch,
-  SelectionPredicate,
-} from "../../src/storage/interface.ts";
+import type { ListResult, ResourceVersionMatch } from "../../src/storage/interface.ts";
 import type { StoredObject } from "../../src/storage/stored-object.ts";
 import { keyOfPod, listOptions, pod, predicate, where } from "../example-pods.ts";
 import {

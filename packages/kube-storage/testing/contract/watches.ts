@@ -1,8 +1,8 @@
 /** watch (apiserver: pkg/storage/testing/watcher_tests.go). */
 import assert from "node:assert/strict";
 import type { KubeObject } from "../../src/meta/object.ts";
+import type { SelectionPredicate } from "../../src/meta/selectors.ts";
 import { INITIAL_EVENTS_END } from "../../src/storage/bookmark.ts";
-import type { SelectionPredicate } from "../../src/storage/interface.ts";
 import { keyOfPod, listOptions, pod, predicate, where } from "../example-pods.ts";
 import type { WatchRecorder } from "../watch-recorder.ts";
 import {

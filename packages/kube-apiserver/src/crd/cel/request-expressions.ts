@@ -8,9 +8,14 @@
  *     const rule = set.compile("variables.replicas < 5", ["bool"]);
  *     const outcome = await new Evaluation(set, activation, BUDGET, pauses).run(rule);
  */
-
 import type { Pauses } from "@quorate/host";
-import { type JsonObject, jsonOf, type KubeObject, type UserInfo } from "@quorate/kube-storage";
+import {
+  type JsonObject,
+  jsonOf,
+  type KubeObject,
+  type Schema,
+  type UserInfo,
+} from "@quorate/kube-storage";
 import type { AuthorizerAttributes } from "../../authz/authorizer.ts";
 import { budget, PER_CALL_BUDGET } from "./base/budget.ts";
 import { type CelEngine, loadCel } from "./engine.ts";
@@ -26,8 +31,7 @@ import type { Environment } from "./lang/environment.ts";
 import { DYN, shownType, struct, type Type } from "./lang/types.ts";
 import { EvaluationError, StructValue } from "./lang/values.ts";
 import { CompileError, compile, type Outcome, type Program } from "./program.ts";
-import { NAMESPACE_TYPE, REQUEST_TYPE } from "./request-types.ts";
-import { convertDynamic } from "./types.ts";
+import { type CelType, celTypeOf, convertDynamic } from "./types.ts";
 
 const EXCEEDED = "operation cancelled: actual cost limit exceeded";
 /** The text of an evaluation whose budget is used up. */
@@ -307,3 +311,58 @@ class VariablesValue extends StructValue {
     return other === this;
   }
 }
+
+const TEXT: Schema = { type: "string" };
+const TEXTS: Schema = { type: "array", items: TEXT };
+const TIME: Schema = { type: "string", format: "date-time" };
+const ANYTHING: Schema = { "x-kubernetes-int-or-string": true };
+
+function object(properties: Readonly<Record<string, Schema>>): Schema {
+  return { type: "object", properties };
+}
+
+function mapOf(additionalProperties: Schema): Schema {
+  return { type: "object", additionalProperties };
+}
+
+function texts(names: string): Record<string, Schema> {
+  return Object.fromEntries(names.split(" ").map((name) => [name, TEXT]));
+}
+
+const KIND = object(texts("group version kind"));
+const RESOURCE = object(texts("group version resource"));
+
+const REQUEST = object({
+  ...texts("subResource requestSubResource name namespace operation"),
+  kind: KIND,
+  resource: RESOURCE,
+  requestKind: KIND,
+  requestResource: RESOURCE,
+  userInfo: object({ ...texts("username uid"), groups: TEXTS, extra: mapOf(TEXTS) }),
+  dryRun: { type: "boolean" },
+  options: ANYTHING,
+});
+
+const NAMESPACE = object({
+  metadata: object({
+    ...texts("name generateName namespace UID resourceVersion"),
+    labels: mapOf(TEXT),
+    annotations: mapOf(TEXT),
+    creationTimestamp: TIME,
+    deletionTimestamp: TIME,
+    deletionGracePeriodSeconds: { type: "integer" },
+    generation: { type: "integer" },
+    finalizers: TEXTS,
+  }),
+  spec: object({ finalizers: TEXTS }),
+  status: object({
+    phase: TEXT,
+    conditions: {
+      type: "array",
+      items: object({ ...texts("status type message reason"), lastTransitionTime: TIME }),
+    },
+  }),
+});
+
+export const REQUEST_TYPE = celTypeOf(REQUEST, false, "kubernetes.AdmissionRequest") as CelType;
+export const NAMESPACE_TYPE = celTypeOf(NAMESPACE, false, "kubernetes.Namespace") as CelType;

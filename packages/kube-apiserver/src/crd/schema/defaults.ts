@@ -3,9 +3,8 @@
  * pkg/apiserver/schema/defaulting): a null in a field that is not nullable is as if it were absent.
  */
 
-import type { Schema } from "@quorate/kube-storage";
-import { isObject, type Json, type JsonObject } from "@quorate/kube-storage";
-import { fieldOf, mapFields, mapItems, setField } from "./edit.ts";
+import { isObject, type Json, type JsonObject, type Schema, setField } from "@quorate/kube-storage";
+import { fieldOf, mapFields, mapItems } from "./edit.ts";
 import { traitsOf, valueSchema } from "./traits.ts";
 
 function hasDefault(schema: Schema): boolean {

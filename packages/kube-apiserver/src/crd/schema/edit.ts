@@ -1,18 +1,9 @@
 /** Changes of immutable JSON values: a copy is made only where something changes. */
-import type { Json, JsonObject } from "@quorate/kube-storage";
+import { type Json, type JsonObject, setField } from "@quorate/kube-storage";
 
 /** A field of an object; fields of Object.prototype do not count. */
 export function fieldOf<T>(object: Readonly<Record<string, T>> | undefined, key: string) {
   return object !== undefined && Object.hasOwn(object, key) ? object[key] : undefined;
-}
-
-/** Sets a field, also one named "__proto__", which an assignment would not. */
-export function setField(object: Record<string, unknown>, key: string, value: unknown): void {
-  if (key !== "__proto__") object[key] = value;
-  else {
-    const how = { value, enumerable: true, configurable: true, writable: true };
-    Object.defineProperty(object, key, how);
-  }
 }
 
 /**

@@ -1,17 +1,19 @@
 /** Printer columns (apiextensions-apiserver: registry/customresource/tableconvertor). */
 
-import type { Json, KubeObject, TableConvertor } from "@quorate/kube-storage";
 import {
   canonicalJson,
   humanDuration,
+  type Json,
   jsonOf,
+  type KubeObject,
   nameColumn,
   parseTime,
+  type TableConvertor,
   type TableField,
   tableOf,
 } from "@quorate/kube-storage";
+import { goNumber } from "../../apply/go-text.ts";
 import type { PrinterColumn } from "../definition/types.ts";
-import { goFloat } from "../validation/numbers.ts";
 import { JsonPath, JsonPathError } from "./json-path.ts";
 
 const AGE: PrinterColumn = {
@@ -72,7 +74,7 @@ function ageOf(text: string, nowMs: number): string {
 /** Any value as a text, as kubectl's -o jsonpath prints it. */
 export function textOf(value: Json): string {
   if (typeof value === "string") return value;
-  if (typeof value === "number") return goFloat(value);
+  if (typeof value === "number") return goNumber(value);
   if (value === null) return "<nil>";
   return typeof value === "object" ? canonicalJson(value) : String(value);
 }

@@ -8,22 +8,27 @@
  */
 
 import type { Clock, Logger, Random, Timer } from "@quorate/host";
-import type {
-  Cancellation,
-  KubeObject,
-  RequestContext,
-  ServedResource,
-  Store,
-  SubresourceStore,
+import {
+  ApiError,
+  type KubeObject,
+  type Lister,
+  metaTime,
+  parseTime,
+  type RequestContext,
+  type ServedResource,
+  sameJson,
+  textOf,
+  type Updater,
+  type Watcher,
+  withMetadata,
 } from "@quorate/kube-storage";
-import { ApiError, metaTime, parseTime, sameJson, withMetadata } from "@quorate/kube-storage";
 import { defined } from "@quorate/proto";
-import { Informer } from "../../informers/informer.ts";
+import { Informer, listOptions } from "../../informers/informer.ts";
+import { systemContext } from "../../informers/system-context.ts";
 import { type NewCondition, withCondition } from "../definition/conditions.ts";
 import { CLEANUP_FINALIZER, type Crd, conditionOf, isConditionTrue } from "../definition/types.ts";
 import { withComputedStatus, withEstablished } from "./computed-status.ts";
 import { CustomResource, type CustomResourceDeps } from "./custom-resource.ts";
-import { deleteInstances } from "./delete-instances.ts";
 
 /** A definition that cannot be handled is tried again after this time. */
 export const RETRY_MS = 1000;
@@ -38,15 +43,13 @@ export interface DefinitionOptions {
 
 export interface DefinitionDeps {
   /** The resource "customresourcedefinitions" and its /status. */
-  readonly definitions: Store;
-  readonly status: SubresourceStore;
+  readonly definitions: Lister & Watcher;
+  readonly status: Updater;
   readonly custom: CustomResourceDeps;
   /** Where served resources are registered. */
   readonly table: { set(owner: string, resources: readonly ServedResource[]): void };
   /** Whether a built-in resource has this name: its objects are not a definition's. */
   isBuiltIn(group: string, resource: string): boolean;
-  /** Of the controller's own requests. */
-  context(namespace: string, signal: Cancellation | undefined): RequestContext;
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
@@ -74,16 +77,12 @@ export class DefinitionController {
   constructor(options: DefinitionOptions, deps: DefinitionDeps) {
     this.#options = options;
     this.#deps = deps;
-    this.#informer = new Informer(
-      { storage: deps.definitions },
-      (signal) => deps.context("", signal),
-      {
-        added: (object) => this.#changed(object),
-        updated: (object) => this.#changed(object),
-        deleted: (object) => this.#deleted(object),
-      },
-      deps,
-    );
+    const handler = {
+      added: (object: KubeObject) => this.#changed(object),
+      updated: (object: KubeObject) => this.#changed(object),
+      deleted: (object: KubeObject) => this.#deleted(object),
+    };
+    this.#informer = new Informer({ storage: deps.definitions }, handler, deps);
   }
 
   start(): void {
@@ -160,7 +159,7 @@ export class DefinitionController {
       try {
         await this.#handle(name);
       } catch (error) {
-        const reason = error instanceof Error ? error.message : String(error);
+        const reason = textOf(error);
         this.#deps.logger.warn("a definition could not be handled", { definition: name, reason });
         this.#later(name, RETRY_MS);
       }
@@ -235,12 +234,11 @@ export class DefinitionController {
 
   /** Writes the status. Returns the definition; undefined where there is none any more. */
   async #write(name: string, change: (old: Crd) => Crd): Promise<Crd | undefined> {
-    const { status, context } = this.#deps;
+    const { status } = this.#deps;
     const options = { dryRun: false, fieldManager: "", fieldValidation: "Ignore" } as const;
     const make = async (_ctx: RequestContext, old: KubeObject | undefined) => change(old as Crd);
-    const accept = async () => {};
     try {
-      const ctx = context("", undefined);
+      const ctx = systemContext();
       const { object } = await status.update(ctx, name, { make }, accept, accept, false, options);
       const known = this.#known.get(name);
       if (known !== undefined && revisionOf(object) > revisionOf(known)) {
@@ -286,13 +284,13 @@ export class DefinitionController {
     await this.#write(name, (old) => withCondition(old, progress, this.#now()));
     try {
       const { instances } = defined(this.#served.get(name), "the served resource").resource;
-      const context = (namespace: string) => this.#deps.context(namespace, undefined);
-      // Objects that were created in between are found by the second pass.
-      const left =
-        (await deleteInstances(instances, context)) + (await deleteInstances(instances, context));
-      if (left > 0) return "waiting";
+      const ctx = systemContext();
+      await instances.deleteCollection(ctx, accept, { dryRun: false }, listOptions({}));
+      // Finalizers keep some, and others were created in between.
+      const left = await instances.list(ctx, listOptions({ limit: 1 }));
+      if (left.items.length > 0) return "waiting";
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = textOf(error);
       const failed = terminating(
         "True",
         "InstanceDeletionFailed",
@@ -308,6 +306,9 @@ export class DefinitionController {
 function terminating(status: "True" | "False", reason: string, message: string): NewCondition {
   return { type: "Terminating", status, reason, message };
 }
+
+/** Admission has judged the deletion of the definition; its consequences pass. */
+async function accept(): Promise<void> {}
 
 function ownerOf(name: string): string {
   return `CustomResourceDefinition ${name}`;

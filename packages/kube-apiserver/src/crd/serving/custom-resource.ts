@@ -18,11 +18,12 @@ import {
   parseApiVersion,
   type RegistryDeps,
   type ResourceSpec,
+  type ResourceStore,
   type Schema,
   type ServedResource,
   type StorageFactory,
   type StorageInterface,
-  Store,
+  storeOf,
   withMetadata,
 } from "@quorate/kube-storage";
 import { defined } from "@quorate/proto";
@@ -56,8 +57,6 @@ export interface CustomResourceDeps extends RegistryDeps {
   /** autoscaling/v1 Scale. */
   readonly scaleSource: KindSource;
   readonly webhooks: WebhookCaller;
-  /** Of the kind in which objects are stored, as discovery shows it. */
-  storageVersionHash(kind: GroupVersionKind): string;
   /** Compiles the rules of a schema; undefined where it has none. */
   readonly rulesFor: (schema: Schema) => Promise<RuleEvaluation | undefined>;
 }
@@ -66,13 +65,13 @@ export interface CustomResourceDeps extends RegistryDeps {
 export class CustomResource {
   readonly served: readonly ServedResource[];
   /** The objects of all versions, as they are stored. */
-  readonly instances: Store;
+  readonly instances: ResourceStore;
   readonly #storage: StorageInterface;
   readonly #deps: CustomResourceDeps;
 
   private constructor(
     served: readonly ServedResource[],
-    instances: Store,
+    instances: ResourceStore,
     storage: StorageInterface,
     deps: CustomResourceDeps,
   ) {
@@ -93,7 +92,7 @@ export class CustomResource {
     const parts = new CustomParts(crd, present, deps);
     const storageSpec = parts.storageSpec();
     const storage = deps.storages.storageFor(storageSpec);
-    const instances = new Store(storageSpec, { ...deps, storage });
+    const instances = storeOf(storageSpec, { ...deps, storage });
     const served: ServedResource[] = [];
     for (const version of crd.spec.versions ?? []) {
       if (version.served === true) served.push(...(await parts.serve(version, storage)));
@@ -194,7 +193,7 @@ class CustomParts {
       {
         source,
         subresourceSource: (kind) => (kind.kind === "Scale" ? scaleSource : undefined),
-        storageVersionHash: this.#deps.storageVersionHash(this.#storedKind),
+        storedKind: this.#storedKind,
         strategicMerge: false,
       },
       { ...this.#deps, storage: converting },

@@ -14,11 +14,12 @@ import {
   withMetadata,
 } from "@quorate/kube-storage";
 import { quoteText as goQuote } from "@quorate/proto";
+import { goNumber } from "../../apply/go-text.ts";
 import type { ScaleSubresource, Subresources } from "../definition/types.ts";
 import { fieldOf } from "../schema/edit.ts";
 import { validateEmbedded } from "../schema/embedded.ts";
 import { validateListTypes } from "../schema/list-types.ts";
-import { goFloat, isInt64 } from "../validation/numbers.ts";
+import { isInt64 } from "../validation/numbers.ts";
 import type { Patterns } from "../validation/patterns.ts";
 import { Validation } from "../validation/validate-value.ts";
 import type { VersionSchema } from "./version-schema.ts";
@@ -234,7 +235,7 @@ function replicasErrors(object: KubeObject, path: string): FieldError[] {
   }
   if (value < 0) return [invalidValue(path, value, "should be a non-negative integer")];
   if (value <= MAX_INT32) return [];
-  return [invalidValue(path, value, `should be less than or equal to ${goFloat(MAX_INT32)}`)];
+  return [invalidValue(path, value, `should be less than or equal to ${goNumber(MAX_INT32)}`)];
 }
 
 function selectorErrors(object: KubeObject, path: string): FieldError[] {

@@ -3,11 +3,17 @@
  * and OpenAPI work with (apiextensions-apiserver: customresource_handler.go).
  */
 
-import type { GroupVersionKind, JsonObject, KubeObject, Schema } from "@quorate/kube-storage";
-import { jsonOf, kubeObjectOf } from "@quorate/kube-storage";
+import {
+  type GroupVersionKind,
+  type JsonObject,
+  jsonOf,
+  type KubeObject,
+  kubeObjectOf,
+  type Schema,
+  setField,
+} from "@quorate/kube-storage";
 import type { CrdVersion } from "../definition/types.ts";
 import { applyDefaults, dropNulls } from "../schema/defaults.ts";
-import { setField } from "../schema/edit.ts";
 import { coerceEmbedded } from "../schema/embedded.ts";
 import { type CoerceOptions, coerceObjectMeta } from "../schema/object-meta.ts";
 import { asResource, prune } from "../schema/prune.ts";

@@ -1,8 +1,8 @@
 /** The rules of numbers (kube-openapi: pkg/validation/validate/values.go). */
 
-import type { Schema } from "@quorate/kube-storage";
-import { invalidValue } from "@quorate/kube-storage";
-import { goFloat, isInt64 } from "./numbers.ts";
+import { invalidValue, type Schema } from "@quorate/kube-storage";
+import { goNumber } from "../../apply/go-text.ts";
+import { isInt64 } from "./numbers.ts";
 import type { Problem, Reporter } from "./problem.ts";
 
 type Bounds = readonly [min: number, max: number];
@@ -76,7 +76,7 @@ class NumberCheck {
     const bound = this.#bound("Maximum boundary", max);
     if (exclusive ? this.#value < bound : this.#value <= bound) return;
     const than = exclusive ? "less than" : "less than or equal to";
-    this.#report(`${this.#validation.where} in body should be ${than} ${goFloat(bound)}`);
+    this.#report(`${this.#validation.where} in body should be ${than} ${goNumber(bound)}`);
   }
 
   minimum(min: number | undefined, exclusive: boolean): void {
@@ -84,7 +84,7 @@ class NumberCheck {
     const bound = this.#bound("Minimum boundary", min);
     if (exclusive ? this.#value > bound : this.#value >= bound) return;
     const than = exclusive ? "greater than" : "greater than or equal to";
-    this.#report(`${this.#validation.where} in body should be ${than} ${goFloat(bound)}`);
+    this.#report(`${this.#validation.where} in body should be ${than} ${goNumber(bound)}`);
   }
 
   multipleOf(factor: number | undefined): void {
@@ -92,11 +92,11 @@ class NumberCheck {
     const bound = this.#bound("MultipleOf", factor);
     const { where } = this.#validation;
     if (bound <= 0) {
-      this.#report(`factor MultipleOf declared for ${where} must be positive: ${goFloat(bound)}`);
+      this.#report(`factor MultipleOf declared for ${where} must be positive: ${goNumber(bound)}`);
       return;
     }
     const times = bound < 1 ? (1 / bound) * this.#value : this.#value / bound;
     const near = Math.abs(times - Math.round(times)) <= 1e-9 * Math.max(1, Math.abs(times));
-    if (!near) this.#report(`${where} in body should be a multiple of ${goFloat(bound)}`);
+    if (!near) this.#report(`${where} in body should be a multiple of ${goNumber(bound)}`);
   }
 }

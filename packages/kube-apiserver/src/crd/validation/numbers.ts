@@ -4,11 +4,3 @@
 export function isInt64(value: number): boolean {
   return Number.isInteger(value) && Math.abs(value) <= 2 ** 63;
 }
-
-/** A float64 as Go's %v prints it. */
-export function goFloat(value: number): string {
-  if (Number.isInteger(value) && Math.abs(value) < 1e21) return String(value);
-  const exponent = Math.floor(Math.log10(Math.abs(value)));
-  const text = exponent < -4 || exponent >= 21 ? value.toExponential() : String(value);
-  return text.replace(/e([+-])(\d)$/, "e$10$2");
-}

@@ -3,7 +3,9 @@
  * event loop; the syntax and the texts of its errors are Go's. The engine loads with the first
  * schema that has a pattern.
  */
+
 import { keepNewest } from "@quorate/host";
+import { textOf } from "@quorate/kube-storage";
 import type { RE2JS } from "re2js";
 
 /** A pattern that matches anywhere in a text. */
@@ -68,7 +70,7 @@ export class Patterns {
     try {
       return new CompiledPattern(this.#engine.compile(source));
     } catch (error) {
-      throw new PatternError(error instanceof Error ? error.message : String(error));
+      throw new PatternError(textOf(error));
     }
   }
 }

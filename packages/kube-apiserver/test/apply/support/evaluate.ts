@@ -1,9 +1,8 @@
 /** Runs cases through this implementation; the results have the form of the reference's. */
 import { ApiError, type KubeObject } from "@quorate/kube-storage";
-import { applyPatch } from "../../../src/apply/apply-patch.ts";
-import { createFieldManager } from "../../../src/apply/field-manager.ts";
+import { applyPatch, type PatchType } from "../../../src/apply/apply-patch.ts";
+import { FieldManager } from "../../../src/apply/field-manager.ts";
 import { fieldSetFromJson, fieldSetToJson } from "../../../src/apply/field-set.ts";
-import type { PatchType } from "../../../src/apply/patch-types.ts";
 import { type HistoryCase, RESET, type Step } from "./histories.ts";
 import { STRATEGIC, THINGS } from "./thing.ts";
 
@@ -58,7 +57,7 @@ async function runHistory(steps: readonly Step[]): Promise<unknown[]> {
 function runStep(present: KubeObject | undefined, step: Step): Promise<KubeObject> {
   const things = THINGS[step.schema];
   const apiVersion = `example.org/${step.version}`;
-  const manager = createFieldManager({
+  const manager = new FieldManager({
     kind: things[step.version].kind,
     schema: things[step.version],
     resetFields: step.subresource === "" ? undefined : RESET,

@@ -1,8 +1,8 @@
 /** Small objects for the tests of the cache. */
 import { fromUtf8 } from "@quorate/proto";
 import type { KubeObject } from "../../../src/meta/object.ts";
+import type { AttributesOf } from "../../../src/meta/selectors.ts";
 import { objectVersioner } from "../../../src/storage/etcd-values.ts";
-import type { AttributesOf } from "../../../src/storage/interface.ts";
 import type { StoredObject } from "../../../src/storage/stored-object.ts";
 
 export const RESOURCE_PREFIX = "/widgets";

@@ -2,10 +2,14 @@
 import { type Random, SeededRandom, silentLogger } from "@quorate/host";
 import { ManualClock } from "@quorate/host/testing";
 import { Cacher, type CacherOptions } from "../../../src/cacher/cacher.ts";
-import { EVERYTHING, type Selector } from "../../../src/meta/selectors.ts";
+import {
+  EVERYTHING,
+  SELECT_ALL,
+  type SelectionPredicate,
+  type Selector,
+} from "../../../src/meta/selectors.ts";
 import type { ApiError } from "../../../src/meta/status.ts";
-import type { ListOptions, SelectionPredicate, Watch } from "../../../src/storage/interface.ts";
-import { SELECT_ALL } from "../../../src/storage/predicate.ts";
+import type { ListOptions, Watch } from "../../../src/storage/interface.ts";
 import { FakeStorage } from "./fake-storage.ts";
 import { History, type Interest, type Seen } from "./history.ts";
 import { attributesOf, RESOURCE_PREFIX, WIDGET } from "./object.ts";

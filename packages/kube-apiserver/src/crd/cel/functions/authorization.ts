@@ -7,7 +7,7 @@
  *     authorizer.path("/healthz").check("get").allowed()
  *     authorizer.requestResource.check("approve").reason()
  */
-import { isDns1123Label, isDns1123Subdomain, type UserInfo } from "@quorate/kube-storage";
+import { isDns1123Label, isDns1123Subdomain, textOf, type UserInfo } from "@quorate/kube-storage";
 import { serviceAccountGroups, serviceAccountUsername } from "../../../authn/user-names.ts";
 import type { Authorizer, AuthorizerAttributes, Decision } from "../../../authz/authorizer.ts";
 import { Interruption } from "../base/budget.ts";
@@ -59,7 +59,7 @@ export class Decisions {
     try {
       answer = await this.#authorizer.authorize(attributes);
     } catch (error) {
-      answer = { error: error instanceof Error ? error.message : String(error) };
+      answer = { error: textOf(error) };
     }
     this.#known.set(JSON.stringify(attributes), answer);
   }

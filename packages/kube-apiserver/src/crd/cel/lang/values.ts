@@ -5,7 +5,9 @@
  * Numbers of all types are equal where their values are; so are keys of maps, which are kept as
  * bigint where they are whole numbers (cel-go: common/types).
  */
+
 import { trimEndOf } from "@quorate/host";
+import { compareUtf8 } from "@quorate/kube-storage";
 import { CodedError } from "@quorate/proto";
 import { budget } from "../base/budget.ts";
 import type { Literal } from "./ast.ts";
@@ -200,16 +202,6 @@ export function compareBytes(a: Uint8Array, b: Uint8Array): number {
   return a.length - b.length;
 }
 
-/** Texts by their code points, as in Go. */
-function compareTexts(a: string, b: string): number {
-  if (a === b) return 0;
-  for (let i = 0; ; i++) {
-    const [left, right] = [a.codePointAt(i) ?? -1, b.codePointAt(i) ?? -1];
-    if (left !== right) return left - right;
-    if (left > 0xffff) i++;
-  }
-}
-
 /** A whole number beside a double is one; NaN compares with nothing. */
 function compareNumbers(a: bigint | number, b: bigint | number): number {
   const [left, right] = typeof a === typeof b ? [a, b] : [Number(a), Number(b)];
@@ -221,7 +213,7 @@ function compareNumbers(a: bigint | number, b: bigint | number): number {
 export function compare(a: unknown, b: unknown): number {
   const [left, right] = [numeric(a), numeric(b)];
   if (left !== undefined && right !== undefined) return compareNumbers(left, right);
-  if (typeof a === "string" && typeof b === "string") return compareTexts(a, b);
+  if (typeof a === "string" && typeof b === "string") return compareUtf8(a, b);
   if (typeof a === "boolean" && typeof b === "boolean") return Number(a) - Number(b);
   if (a instanceof Uint8Array && b instanceof Uint8Array) return compareBytes(a, b);
   const same =

@@ -1,0 +1,270 @@
+/**
+ * LimitRanger (kubernetes: plugin/pkg/admission/limitranger): the LimitRanges of a namespace fill
+ * in what the containers of a new pod do not say, and bound what pods and claims ask for.
+ */
+import { canonicalQuantity, type KubeObject, quantityNumber } from "@quorate/kube-storage";
+import type { AdmissionAttributes } from "./admission.ts";
+import { type AdmissionPlugin, admissionForbidden } from "./chain.ts";
+
+type Amounts = Readonly<Record<string, string>>;
+
+interface Limit {
+  readonly type?: string;
+  readonly min?: Amounts;
+  readonly max?: Amounts;
+  readonly default?: Amounts;
+  readonly defaultRequest?: Amounts;
+  readonly maxLimitRequestRatio?: Amounts;
+}
+
+interface Asked {
+  readonly requests?: Amounts;
+  readonly limits?: Amounts;
+}
+
+interface Container {
+  readonly name?: string;
+  readonly restartPolicy?: string;
+  readonly resources?: Asked;
+}
+
+interface PodSpec {
+  readonly containers?: readonly Container[] | null;
+  readonly initContainers?: readonly Container[] | null;
+  readonly resources?: Asked;
+}
+
+const ANNOTATION = "kubernetes.io/limit-ranger";
+/** Other resources count by their containers alone. */
+const OF_WHOLE_PODS = /^(?:cpu|memory|hugepages-.*)$/;
+
+/** @param limitRanges of a namespace; rejects with ApiError */
+export function limitRanger(
+  limitRanges: (namespace: string) => Promise<readonly KubeObject[]>,
+): AdmissionPlugin {
+  const limitsFor = async ({ namespace }: AdmissionAttributes): Promise<readonly Limit[][]> =>
+    (await limitRanges(namespace)).map((range) => {
+      const { limits } = (range["spec"] ?? {}) as { readonly limits?: readonly Limit[] | null };
+      return [...(limits ?? [])];
+    });
+  return {
+    async mutate(attributes) {
+      const { object } = attributes;
+      if (object === undefined || !isJudged(attributes) || !isPod(attributes)) return object;
+      const ranges = await limitsFor(attributes);
+      return ranges.reduce((pod, limits) => withDefaults(pod, limits), object);
+    },
+    async validate(attributes) {
+      const { object } = attributes;
+      if (object === undefined || !isJudged(attributes)) return;
+      const problemsOf = isPod(attributes) ? podProblems : claimProblems;
+      for (const limits of await limitsFor(attributes)) {
+        const problems = [...new Set(limits.flatMap((limit) => problemsOf(object, limit)))];
+        if (problems.length === 0) continue;
+        const text = problems.length === 1 ? problems[0] : `[${problems.join(", ")}]`;
+        throw admissionForbidden(attributes, text ?? "");
+      }
+    },
+  };
+}
+
+function isPod({ resource }: AdmissionAttributes): boolean {
+  return resource.group === "" && resource.resource === "pods";
+}
+
+function isJudged(attributes: AdmissionAttributes): boolean {
+  const { operation, resource, subresource, oldObject } = attributes;
+  if (oldObject?.metadata.deletionTimestamp !== undefined) return false;
+  if (operation !== "CREATE" && operation !== "UPDATE") return false;
+  if (isPod(attributes))
+    return operation === "CREATE" ? subresource === "" : subresource === "resize";
+  return (
+    resource.group === "" && resource.resource === "persistentvolumeclaims" && subresource === ""
+  );
+}
+
+/** What containers get that do not say it: limits from `max`, requests from limits and `min`. */
+function defaultsOf(limits: readonly Limit[]): Required<Asked> {
+  const requests: Record<string, string> = {};
+  const most: Record<string, string> = {};
+  for (const limit of limits) {
+    if (limit.type !== "Container") continue;
+    const own = { ...limit.max, ...limit.default };
+    Object.assign(most, own);
+    Object.assign(requests, { ...limit.min, ...own, ...limit.defaultRequest });
+  }
+  return { requests, limits: most };
+}
+
+function withDefaults(pod: KubeObject, limits: readonly Limit[]): KubeObject {
+  const wanted = defaultsOf(limits);
+  const set: string[] = [];
+  const filled = (containers: readonly Container[] | null | undefined, what: string) =>
+    (containers ?? []).map((container) => withResources(container, wanted, what, set));
+  const spec = (pod["spec"] ?? {}) as PodSpec;
+  const containers = filled(spec.containers, "container");
+  const initContainers = filled(spec.initContainers, "init container");
+  if (set.length === 0) return pod;
+  const annotations = {
+    ...pod.metadata.annotations,
+    [ANNOTATION]: `LimitRanger plugin set: ${set.join("; ")}`,
+  };
+  const inits = initContainers.length === 0 ? {} : { initContainers };
+  return {
+    ...pod,
+    metadata: { ...pod.metadata, annotations },
+    spec: { ...spec, containers, ...inits },
+  };
+}
+
+/** @param set what was set, in Kubernetes' words */
+function withResources(
+  container: Container,
+  wanted: Required<Asked>,
+  what: string,
+  set: string[],
+): Container {
+  const { requests, limits } = container.resources ?? {};
+  const missing = (own: Amounts | undefined, all: Amounts, kind: string): Amounts => {
+    const names = Object.keys(all)
+      .filter((name) => !Object.hasOwn(own ?? {}, name))
+      .sort();
+    if (names.length > 0) set.push(`${names.join(", ")} ${kind} for ${what} ${container.name}`);
+    return Object.fromEntries(names.map((name) => [name, all[name] ?? ""]));
+  };
+  const more = {
+    requests: { ...requests, ...missing(requests, wanted.requests, "request") },
+    limits: { ...limits, ...missing(limits, wanted.limits, "limit") },
+  };
+  const kept = Object.entries(more).filter(([, amounts]) => Object.keys(amounts).length > 0);
+  if (kept.length === 0) return container;
+  return { ...container, resources: { ...container.resources, ...Object.fromEntries(kept) } };
+}
+
+function podProblems(pod: KubeObject, limit: Limit): string[] {
+  const spec = (pod["spec"] ?? {}) as PodSpec;
+  if (limit.type === "Pod")
+    return problemsOf(limit, {
+      requests: sumOf(spec, "requests"),
+      limits: sumOf(spec, "limits"),
+    });
+  if (limit.type !== "Container") return [];
+  const containers = [...(spec.containers ?? []), ...(spec.initContainers ?? [])];
+  return containers.flatMap(({ resources }) => problemsOf(limit, resources ?? {}));
+}
+
+function claimProblems(claim: KubeObject, limit: Limit): string[] {
+  if (limit.type !== "PersistentVolumeClaim") return [];
+  const { resources } = (claim["spec"] ?? {}) as { readonly resources?: Asked };
+  const { requests = {} } = resources ?? {};
+  return [
+    ...each(limit.min, (name, bound) => belowMinimum(limit, name, bound, { requests })),
+    ...each(limit.max, (name, bound) => {
+      const what = `maximum ${name} usage per ${limit.type} is ${bound}`;
+      const request = requests[name];
+      if (request === undefined) return `${what}.  No request is specified`;
+      return milliOf(request) > milliOf(bound) ? `${what}, but request is ${request}` : undefined;
+    }),
+  ];
+}
+
+function problemsOf(limit: Limit, asked: Asked): string[] {
+  return [
+    ...each(limit.min, (name, bound) => belowMinimum(limit, name, bound, asked)),
+    ...each(limit.max, (name, bound) => aboveMaximum(limit, name, bound, asked)),
+    ...each(limit.maxLimitRequestRatio, (name, bound) => wrongRatio(limit, name, bound, asked)),
+  ];
+}
+
+/** By the names of the resources. */
+function each(
+  bounds: Amounts | undefined,
+  problemOf: (name: string, bound: string) => string | undefined,
+): string[] {
+  return Object.entries(bounds ?? {})
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .flatMap(([name, bound]) => problemOf(name, bound) ?? []);
+}
+
+function belowMinimum({ type }: Limit, name: string, bound: string, asked: Asked) {
+  const what = `minimum ${name} usage per ${type} is ${bound}`;
+  const [request, limit] = [asked.requests?.[name], asked.limits?.[name]];
+  if (request === undefined) return `${what}.  No request is specified`;
+  if (milliOf(request) < milliOf(bound)) return `${what}, but request is ${request}`;
+  if (limit !== undefined && milliOf(limit) < milliOf(bound))
+    return `${what}, but limit is ${limit}`;
+  return undefined;
+}
+
+function aboveMaximum({ type }: Limit, name: string, bound: string, asked: Asked) {
+  const what = `maximum ${name} usage per ${type} is ${bound}`;
+  const [request, limit] = [asked.requests?.[name], asked.limits?.[name]];
+  if (limit === undefined) return `${what}.  No limit is specified`;
+  if (milliOf(limit) > milliOf(bound)) return `${what}, but limit is ${limit}`;
+  if (request !== undefined && milliOf(request) > milliOf(bound))
+    return `${what}, but request is ${request}`;
+  return undefined;
+}
+
+function wrongRatio({ type }: Limit, name: string, bound: string, asked: Asked) {
+  const what = `${name} max limit to request ratio per ${type} is ${bound}`;
+  const request = milliOf(asked.requests?.[name] ?? "0");
+  const limit = milliOf(asked.limits?.[name] ?? "0");
+  if (request === 0) return `${what}, but no request is specified or request is 0`;
+  if (limit === 0) return `${what}, but no limit is specified or limit is 0`;
+  const ratio = limit / request;
+  return ratio * 1000 > milliOf(bound)
+    ? `${what}, but provided ratio is ${ratio.toFixed(6)}`
+    : undefined;
+}
+
+/** What all containers of a pod need at once, or one of those that run before the others. */
+function sumOf(spec: PodSpec, of: "requests" | "limits"): Amounts {
+  const amountsOf = ({ resources }: Container): Amounts => resources?.[of] ?? {};
+  let sum: Amounts = {};
+  for (const container of spec.containers ?? []) sum = added(sum, amountsOf(container));
+  let beside: Amounts = {};
+  let most: Amounts = {};
+  for (const container of spec.initContainers ?? []) {
+    const own = amountsOf(container);
+    const staysUp = container.restartPolicy === "Always";
+    if (staysUp) {
+      sum = added(sum, own);
+      beside = added(beside, own);
+    }
+    most = maximum(most, staysUp ? beside : added(own, beside));
+  }
+  const whole = Object.entries(spec.resources?.[of] ?? {}).filter(([name]) =>
+    OF_WHOLE_PODS.test(name),
+  );
+  return { ...maximum(sum, most), ...Object.fromEntries(whole) };
+}
+
+function added(a: Amounts, b: Amounts): Amounts {
+  return merged(a, b, (one, other) => textOf(milliOf(one) + milliOf(other), one));
+}
+
+function maximum(a: Amounts, b: Amounts): Amounts {
+  return merged(a, b, (one, other) => (milliOf(other) > milliOf(one) ? other : one));
+}
+
+function merged(a: Amounts, b: Amounts, join: (one: string, other: string) => string): Amounts {
+  const all: Record<string, string> = { ...a };
+  for (const [name, amount] of Object.entries(b)) {
+    const own = all[name];
+    all[name] = own === undefined ? amount : join(own, amount);
+  }
+  return all;
+}
+
+/** In thousandths, rounded up. */
+function milliOf(quantity: string): number {
+  return Math.ceil(Number((quantityNumber(quantity) * 1000).toPrecision(15)));
+}
+
+/** The canonical text, in powers of two where `like` has them. */
+function textOf(milli: number, like: string): string {
+  const kibi = 1024 * 1000;
+  if (!like.endsWith("i") || milli % kibi !== 0) return canonicalQuantity(`${milli}m`);
+  return canonicalQuantity(`${milli / kibi}Ki`);
+}

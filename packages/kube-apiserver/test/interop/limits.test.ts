@@ -1,0 +1,14 @@
+/** LimitRanges fill in and refuse what they do with kube-apiserver 1.36. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { startApiServer } from "@quorate/kube-apiserver/node";
+import { keptAnswers, play } from "./limits/play.ts";
+import { accessOf } from "./rest/exchange.ts";
+
+test("LimitRanges have kube-apiserver's answers", async () => {
+  await using api = await startApiServer();
+  const kept = keptAnswers();
+  assert.ok(kept.length > 60);
+  const ours = await play(accessOf(api.kubeconfig));
+  assert.deepEqual(JSON.parse(JSON.stringify(ours)), kept);
+});
