@@ -15,8 +15,8 @@ import { Raft } from "@quorate/raft";
 import type { RequestLimits, StoreOptions } from "@quorate/store";
 import type { PeerCall } from "@quorate/transport";
 import { SnapshotFiles, type Wal } from "@quorate/wal";
-import { APPLY_LIMITS, AppliedEntries, Applier, malformedReport } from "./apply/applier.ts";
-import { Configuration } from "./apply/configuration.ts";
+import { APPLY_LIMITS, AppliedEntries, Applier } from "./apply/applier.ts";
+import { Configuration, malformedReport } from "./apply/configuration.ts";
 import { Flusher, LogMarks } from "./apply/persistence.ts";
 import { SentSnapshots } from "./apply/sent-snapshots.ts";
 import { SnapshotInstall } from "./apply/snapshot-install.ts";
@@ -36,10 +36,11 @@ import { FirstElection } from "./loop/first-election.ts";
 import { LeaderView } from "./loop/leader-view.ts";
 import { Lifetime } from "./loop/lifetime.ts";
 import { DEFAULT_LOG_MEMORY, type LogMemory, READ_RETRY_MS } from "./loop/limits.ts";
-import { LoopTurns, MemberLoop, Standstill, UnwrittenCommit } from "./loop/loop.ts";
+import { MemberLoop } from "./loop/loop.ts";
 import { PeerMessages, PeerPort } from "./loop/peer-messages.ts";
 import { Proposals, RequestIds, Timeouts } from "./loop/proposals.ts";
 import { firstRound, Reads } from "./loop/reads.ts";
+import { LoopTurns, Standstill, UnwrittenCommit } from "./loop/turns.ts";
 import { FeatureSupport } from "./membership/features.ts";
 import {
   AutoPromotion,

@@ -10,7 +10,7 @@ import { silentLogger } from "@quorate/host";
 import { ManualClock } from "@quorate/host/testing";
 import { errorOf, fromUtf8 } from "@quorate/proto";
 import type { PeerAnswer } from "@quorate/transport";
-import { type LoopTurns, Standstill } from "../src/loop/loop.ts";
+import { type LoopTurns, Standstill } from "../src/loop/turns.ts";
 import { Reconfiguration, type ReconfigurationParts } from "../src/membership/reconfiguration.ts";
 import { VersionMonitor, type VersionMonitorParts } from "../src/membership/version-monitor.ts";
 import { Publication, type PublicationParts } from "../src/publication.ts";

@@ -17,7 +17,7 @@ import { SentSnapshots } from "../src/apply/sent-snapshots.ts";
 import { SnapshotReceiver } from "../src/apply/snapshot-receiver.ts";
 import { SnapshotSender } from "../src/apply/snapshot-sender.ts";
 import type { Lifetime } from "../src/loop/lifetime.ts";
-import { LoopTurns, UnwrittenCommit } from "../src/loop/loop.ts";
+import { LoopTurns, UnwrittenCommit } from "../src/loop/turns.ts";
 import { StoreRef } from "../src/reads/store-ref.ts";
 
 /**

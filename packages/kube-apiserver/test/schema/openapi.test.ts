@@ -99,7 +99,7 @@ function documentsOf(resources: ServedResource[]) {
         return () => {};
       },
     },
-    { versions: [], onChange() {} },
+    { versions: [], onChange: (listener) => void listeners.push(listener) },
     {
       turns: new Turns({
         monotonicMs: () => nowMs++,

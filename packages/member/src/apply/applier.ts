@@ -10,7 +10,7 @@
  * Bound: Raft hands out no more than `maxCommittedBytesPerReady` that is not applied yet.
  */
 import type { Clock, Logger } from "@quorate/host";
-import type { Counter, Histogram } from "@quorate/metrics";
+import type { Histogram } from "@quorate/metrics";
 import { type LeaseGrantResponse, raftpb } from "@quorate/proto";
 import {
   type AppliedEntry,
@@ -21,14 +21,14 @@ import {
 } from "@quorate/store";
 import type { Corruption } from "../corruption/index.ts";
 import type { FaultHook } from "../loop/fault-points.ts";
-import type { Standstill } from "../loop/loop.ts";
 import type { Proposals } from "../loop/proposals.ts";
+import type { Standstill } from "../loop/turns.ts";
 import type { MemberMetrics } from "../metrics/member-metrics.ts";
 import type { MemberObserver } from "../observer.ts";
 import type { Publication } from "../publication.ts";
 import type { StoreRef } from "../reads/store-ref.ts";
 import type { Space } from "../space/index.ts";
-import type { Configuration } from "./configuration.ts";
+import type { Configuration, MalformedReport } from "./configuration.ts";
 import type { Flusher, LogMarks } from "./persistence.ts";
 
 export interface ApplyLimits {
@@ -295,24 +295,4 @@ class RequestMetrics {
     this.#byKind.set(kind, made);
     return made;
   }
-}
-
-/**
- * What is said of an entry of the log that cannot be decoded: it has changed nothing, here and on
- * every other member.
- */
-export type MalformedReport = (entry: raftpb.Entry, error: Error) => void;
-
-/** Counts such entries and logs each with its index. */
-export function malformedReport(counter: Counter, logger: Logger): MalformedReport {
-  return (entry, error) => {
-    counter.add();
-    logger.error("applied an entry that does not decode as an error; it changes nothing", {
-      index: entry.index,
-      term: entry.term,
-      "entry-type": entry.type,
-      bytes: entry.data.length,
-      error: error.message,
-    });
-  };
 }

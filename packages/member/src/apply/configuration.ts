@@ -3,6 +3,7 @@
  * membership in the store, and the links to peers follow each other here.
  */
 import type { Clock, Logger } from "@quorate/host";
+import type { Counter } from "@quorate/metrics";
 import { defined, type ErrorName, errorOf, idToHex, raftpb } from "@quorate/proto";
 import { confChangeOf, confStateAfter, type Raft } from "@quorate/raft";
 import {
@@ -16,11 +17,10 @@ import {
 import type { Transport } from "@quorate/transport";
 import type { LeaderView } from "../loop/leader-view.ts";
 import type { Lifetime } from "../loop/lifetime.ts";
-import type { LoopTurns } from "../loop/loop.ts";
 import type { Proposals } from "../loop/proposals.ts";
+import type { LoopTurns } from "../loop/turns.ts";
 import type { Departure } from "../membership/index.ts";
 import type { StoreRef } from "../reads/store-ref.ts";
-import type { MalformedReport } from "./applier.ts";
 
 export interface ConfigurationParts {
   readonly memberId: bigint;
@@ -220,4 +220,24 @@ function resultOf({ id }: raftpb.ConfChange, refusal: ErrorName | undefined): Ap
 /** The change in an entry that is known to have one. */
 function changeIn(entry: raftpb.Entry): raftpb.ConfChangeV2 {
   return defined(confChangeOf(entry), "the change in the entry");
+}
+
+/**
+ * What is said of an entry of the log that cannot be decoded: it has changed nothing, here and on
+ * every other member.
+ */
+export type MalformedReport = (entry: raftpb.Entry, error: Error) => void;
+
+/** Counts such entries and logs each with its index. */
+export function malformedReport(counter: Counter, logger: Logger): MalformedReport {
+  return (entry, error) => {
+    counter.add();
+    logger.error("applied an entry that does not decode as an error; it changes nothing", {
+      index: entry.index,
+      term: entry.term,
+      "entry-type": entry.type,
+      bytes: entry.data.length,
+      error: error.message,
+    });
+  };
 }

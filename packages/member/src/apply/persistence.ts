@@ -3,10 +3,10 @@
  *
  * The store's changes are written in batches (Flusher). Every `snapshotCount` entries, or when they
  * hold `maxLogBytes`, the log gets a new beginning (LogMarks): the store is flushed, a mark for its
- * index goes into the WAL (with a .snap file beside it, as in etcd), old segments go, and Raft drops
- * entries from memory, but for the last `catchUpEntries` (and at most `maxCatchUpBytes`) that a slow
- * follower may still want. A follower that wants older ones gets the store itself as a stream
- * (snapshot-sender.ts).
+ * index goes into the WAL (with a .snap file beside it, as in etcd), old segments go, and Raft
+ * drops entries from memory, but for the last `catchUpEntries` (and at most `maxCatchUpBytes`) that
+ * a slow follower may still want. A follower that wants older ones gets the store itself as a
+ * stream (snapshot-sender.ts).
  *
  * Entries of etcd's v2 store, which 3.5 writes and 3.7 does not start on, go at once when the
  * cluster's version says that all members are of 3.6 or later: a member of etcd 3.7 that joins then
@@ -20,7 +20,7 @@ import { isV2 } from "@quorate/store";
 import type { SnapshotFiles, Wal } from "@quorate/wal";
 import type { FaultHook } from "../loop/fault-points.ts";
 import type { Lifetime } from "../loop/lifetime.ts";
-import type { LoopTurns, UnwrittenCommit } from "../loop/loop.ts";
+import type { LoopTurns, UnwrittenCommit } from "../loop/turns.ts";
 import { compareVersions } from "../membership/versions.ts";
 import type { StoreRef } from "../reads/store-ref.ts";
 import type { SentSnapshots } from "./sent-snapshots.ts";

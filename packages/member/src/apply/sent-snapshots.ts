@@ -6,7 +6,7 @@ import type { Clock } from "@quorate/host";
 import type { Raft } from "@quorate/raft";
 import type { StoreSnapshot } from "@quorate/store";
 import type { Lifetime } from "../loop/lifetime.ts";
-import type { LoopTurns } from "../loop/loop.ts";
+import type { LoopTurns } from "../loop/turns.ts";
 
 /** As in etcd. */
 const KEEP_AFTER_SENT_MS = 30_000;

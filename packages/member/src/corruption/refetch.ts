@@ -16,7 +16,7 @@ import type { SnapshotReceiver } from "../apply/snapshot-receiver.ts";
 import type { StoreExchange } from "../apply/store-exchange.ts";
 import type { LeaderView } from "../loop/leader-view.ts";
 import type { Lifetime } from "../loop/lifetime.ts";
-import type { Standstill } from "../loop/loop.ts";
+import type { Standstill } from "../loop/turns.ts";
 import type { StoreRef } from "../reads/store-ref.ts";
 
 export const STORE_TO_PATH = "/members/store-to/";

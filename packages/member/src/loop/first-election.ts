@@ -11,7 +11,7 @@
 import type { Clock, Logger, Timer } from "@quorate/host";
 import type { Raft } from "@quorate/raft";
 import type { Transport } from "@quorate/transport";
-import type { LoopTurns } from "./loop.ts";
+import type { LoopTurns } from "./turns.ts";
 
 /** How often the connections are counted, and how many times at the most: 5 seconds. */
 export const FIRST_ELECTION_LOOK_MS = 50;

@@ -4,9 +4,9 @@
  */
 import { errorOf } from "@quorate/proto";
 import type { Slices } from "../reads/slices.ts";
-import type { LoopTurns } from "./loop.ts";
 import type { Proposals } from "./proposals.ts";
 import type { Reads } from "./reads.ts";
+import type { LoopTurns } from "./turns.ts";
 
 /** Callers that wait for the member. */
 export interface LifetimeParts {

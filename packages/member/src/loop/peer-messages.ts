@@ -30,7 +30,7 @@ import { checkedUrls } from "../membership/member-urls.ts";
 import type { StoreRef } from "../reads/store-ref.ts";
 import type { Lifetime } from "./lifetime.ts";
 import { MAX_WAITING_PROPOSALS } from "./limits.ts";
-import type { LoopTurns } from "./loop.ts";
+import type { LoopTurns } from "./turns.ts";
 
 const { MsgProp, MsgSnap } = raftpb.MessageType;
 const { EntryConfChange, EntryNormal } = raftpb.EntryType;

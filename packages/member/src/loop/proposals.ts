@@ -42,7 +42,7 @@ import type { StoreRef } from "../reads/store-ref.ts";
 import { type Deliveries, type Proposer, proposerOf } from "./deliveries.ts";
 import type { LeaderView } from "./leader-view.ts";
 import type { LoopBounds } from "./limits.ts";
-import type { LoopTurns } from "./loop.ts";
+import type { LoopTurns } from "./turns.ts";
 
 /** One request that waits for its result. */
 interface Waiter {

@@ -7,7 +7,7 @@ import type { Clock, Random } from "@quorate/host";
 import { errorOf } from "@quorate/proto";
 import type { Raft } from "@quorate/raft";
 import type { Deliveries, Reader } from "./deliveries.ts";
-import type { LoopTurns } from "./loop.ts";
+import type { LoopTurns } from "./turns.ts";
 
 /** Round numbers have as many bits less than 64. */
 const ROUND_SHIFT = 16n;

@@ -6,7 +6,7 @@ import { errorOf, idToHex } from "@quorate/proto";
 import type { Raft, Status, TransferResult } from "@quorate/raft";
 import type { LeaderView } from "../loop/leader-view.ts";
 import type { Lifetime } from "../loop/lifetime.ts";
-import type { LoopTurns } from "../loop/loop.ts";
+import type { LoopTurns } from "../loop/turns.ts";
 import type { StoreRef } from "../reads/store-ref.ts";
 
 /** How often the member looks whether another one leads. */

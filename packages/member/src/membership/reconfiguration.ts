@@ -26,9 +26,9 @@ import { encodeChangeContext, encodeMember, type Member, memberId } from "@quora
 import type { PeerCall, Transport } from "@quorate/transport";
 import type { LeaderView } from "../loop/leader-view.ts";
 import type { Lifetime } from "../loop/lifetime.ts";
-import type { LoopTurns } from "../loop/loop.ts";
 import type { Proposals, RequestIds } from "../loop/proposals.ts";
 import type { Reads } from "../loop/reads.ts";
+import type { LoopTurns } from "../loop/turns.ts";
 import type { MemberMetrics } from "../metrics/member-metrics.ts";
 import type { StoreRef } from "../reads/store-ref.ts";
 import type { Leadership } from "./leadership.ts";

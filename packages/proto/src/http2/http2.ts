@@ -1,8 +1,8 @@
 /**
- * HTTP/2 (RFC 9113) as bytes: its frames, written and split again, its numbers, and header fields in the plainest form that
- * HPACK has (RFC 7541 section 6.2.2): each a literal that enters no table, its name spelt out, and
- * neither part Huffman coded. Members write the head of a stream of messages so; what is written
- * otherwise is no member's.
+ * HTTP/2 (RFC 9113) as bytes: its frames, written and split again, its numbers, and header fields
+ * in the plainest form that HPACK has (RFC 7541 section 6.2.2): each a literal that enters no
+ * table, its name spelt out, and neither part Huffman coded. Members write the head of a stream of
+ * messages so; what is written otherwise is no member's.
  */
 import { concat, EMPTY, fromLatin1, toLatin1, writeU32BE } from "../wire/bytes.ts";
 

@@ -1,6 +1,6 @@
 /**
- * Compressed messages (grpc-encoding): the queue of requests that are decompressed. packages/rpc/node
- * provides the algorithm; which encodings there are is in protocol.ts.
+ * Compressed messages (grpc-encoding): the queue of requests that are decompressed.
+ * packages/rpc/node provides the algorithm; which encodings there are is in protocol.ts.
  */
 
 import type { Clock } from "@quorate/host";

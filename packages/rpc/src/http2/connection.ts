@@ -348,8 +348,8 @@ export class Http2Connection extends ConnectionState implements http2.FrameHandl
 }
 
 /**
- * HEADERS and CONTINUATION (sections 6.2 and 6.10): collects a header block, decodes it, and opens a
- * stream or ends one with trailers.
+ * HEADERS and CONTINUATION (sections 6.2 and 6.10): collects a header block, decodes it, and opens
+ * a stream or ends one with trailers.
  */
 class HeaderFrames {
   readonly #connection: Http2Connection;

@@ -1,7 +1,7 @@
 /**
  * A transaction before it is proposed, by itself, whatever the state: decoded within bounds, valid,
- * the bytes that it may add to the store, and what kind of transaction it is. Each check returns the
- * name of the error, undefined for a valid request.
+ * the bytes that it may add to the store, and what kind of transaction it is. Each check returns
+ * the name of the error, undefined for a valid request.
  */
 import {
   type ErrorName,

@@ -433,8 +433,9 @@ export interface ReadTxnAnswer<S extends RecordSink> {
 
 /**
  * Runs a read-only transaction (isReadOnlyTxn) outside of the log, in steps: comparisons, then the
- * ranges of one of its two lists, all at one revision. @param sink creates the receiver of one range's
- * records @throws EtcdError FutureRev, Compacted
+ * ranges of one of its two lists, all at one revision.
+ * @param sink creates the receiver of one range's records
+ * @throws EtcdError FutureRev, Compacted
  */
 export function* readTxn<S extends RecordSink>(
   view: ReadView,

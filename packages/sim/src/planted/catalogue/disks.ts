@@ -39,7 +39,7 @@ export const DISK_BUGS: Readonly<Record<string, CatalogueBug>> = {
     at: "wal/src/wal.ts#Wal.#cut",
     find: `
       $old.truncate(this.#offset);
-      this.#syncs.now($old);`,
+      this.#syncFileNow($old);`,
     put: "$old.truncate(this.#offset);",
     tests: WAL_TESTS,
   },

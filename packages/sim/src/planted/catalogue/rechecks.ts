@@ -92,7 +92,7 @@ const RECHECKS: Readonly<Record<string, Omit<CatalogueBug, "sim">>> = {
     tests: ["packages/server/test/publication.test.ts", ...JOBS_TESTS],
   },
   "a snapshot begins to be installed while an entry is finished": {
-    at: "member/src/loop/loop.ts#Standstill.run",
+    at: "member/src/loop/turns.ts#Standstill.run",
     find: "this.isOn || !this.#turns.areRunning",
     put: "!this.#turns.areRunning",
     tests: JOBS_TESTS,
