@@ -7,6 +7,7 @@ import type { Socket } from "node:net";
 import { after, before, test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { type RunningApiServer, startApiServer } from "../../node/start.ts";
+import { readyEndpoints } from "../../src/aggregation/places.ts";
 import { MAX_BODY_BYTES } from "../../src/handlers/call.ts";
 import { accessOf } from "../interop/rest/exchange.ts";
 import {
@@ -181,7 +182,7 @@ test("What is cut off, silent, too long or strange ends with an error", async ()
   assert.equal(teapot.response.headers["x-own"], "1");
 });
 
-test("A service without an address is reached at its endpoints", async () => {
+test("A service without an address waits for endpoints; one outside is reached by name", async () => {
   const metadata = { name: "behind" };
   const ports = [{ name: "https", port: 443 }];
   await created("/api/v1/namespaces/default/services", { metadata, spec: { ports } });
@@ -192,12 +193,30 @@ test("A service without an address is reached at its endpoints", async () => {
   );
   const name = `v2.${SAMPLE_GROUP}`;
   await until(async () => (await conditionOf(name))?.reason === "EndpointsNotFound");
-  await created("/apis/discovery.k8s.io/v1/namespaces/default/endpointslices", {
-    metadata: { name: "behind-1", labels: { "kubernetes.io/service-name": "behind" } },
-    addressType: "IPv4",
-    endpoints: [{ addresses: ["127.0.0.1"], conditions: { ready: true } }],
-    ports: [{ name: "https", port: sample.port, protocol: "TCP" }],
+  // An endpoint may not have an address of this host, a host's name may.
+  const slice = {
+    apiVersion: "discovery.k8s.io/v1",
+    kind: "EndpointSlice",
+    metadata: { name: "behind-1" },
+    endpoints: [
+      { addresses: ["10.1.2.3"], conditions: { ready: false } },
+      { addresses: ["10.1.2.4"], conditions: { ready: true } },
+    ],
+    ports: [
+      { name: "http", port: 8080 },
+      { name: "https", port: 8443 },
+    ],
+  };
+  assert.deepEqual(readyEndpoints([slice], "https"), [{ host: "10.1.2.4", port: 8443 }]);
+  const outside = { type: "ExternalName", externalName: "localhost" };
+  await created("/api/v1/namespaces/default/services", {
+    metadata: { name: "outside" },
+    spec: { ...outside, ports: [{ name: "https", port: sample.port }] },
   });
+  const { body: waiting } = await api.request(`${API_SERVICES}/${name}`);
+  const service = { namespace: "default", name: "outside", port: sample.port };
+  const moved = { ...waiting, spec: { ...waiting.spec, service } };
+  await api.request(`${API_SERVICES}/${name}`, { method: "PUT", body: moved });
   await until(async () => (await conditionOf(name))?.status === "True");
   const { body } = await api.request(`/apis/${SAMPLE_GROUP}/v2/widgets`);
   assert.equal(body.url, `/apis/${SAMPLE_GROUP}/v2/widgets`);
