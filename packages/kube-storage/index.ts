@@ -61,6 +61,7 @@ export {
   nameIsDnsSubdomain,
   nameIsPathSegment,
   patternText,
+  SUBDOMAIN_PATTERN,
 } from "./src/meta/names.ts";
 export {
   inNamespace,

@@ -1,5 +1,6 @@
 /** The API server's parsers of texts from outside, for the table of test/linear. */
 import { generateKeyPairSync } from "node:crypto";
+import { nodeClock } from "@quorate/host/node";
 import {
   BODY_BYTES,
   head,
@@ -53,7 +54,40 @@ const RULE_CHECKS: Readonly<Record<string, readonly string[]>> = {
   quantities: ["isContainerResource", "isQuotaResource"],
 };
 
+/** Another API server with a discovery document of so many resources, by their names. */
+function serverWith(names: readonly string[]) {
+  const resources = names.map((name) => ({ name }));
+  return {
+    call(
+      { path }: { readonly path: string },
+      listener: {
+        responded(status: number, headers: object): void;
+        data(bytes: Uint8Array): void;
+        ended(): void;
+      },
+    ) {
+      queueMicrotask(() => {
+        listener.responded(path === "/apis/a/v1" ? 200 : 404, {});
+        listener.data(Buffer.from(JSON.stringify({ resources })));
+        listener.ended();
+      });
+      return { abort() {} };
+    },
+  };
+}
+
 export const LISTED: readonly Listed[] = [
+  listed(
+    "kube-apiserver/src/aggregation/remote-documents",
+    "names of another server's resources",
+    ({ readDocuments }) =>
+      (text) => {
+        const names = Array.from(text, (char, i) => `${char}${i}`);
+        const place = { host: "a", port: 1 };
+        return readDocuments({ group: "a", version: "v1" }, place, serverWith(names), nodeClock);
+      },
+    16 * KIB,
+  ),
   ...Object.entries(RULE_CHECKS).flatMap(([file, names]) =>
     names.map((name) =>
       listed(

@@ -3,7 +3,7 @@
  * handler_discovery.go) and OpenAPI documents (pkg/controllers/openapi, openapiv3).
  */
 import { type Clock, joinHostPort } from "@quorate/host";
-import { fitsDepth } from "@quorate/kube-storage";
+import { fitsDepth, isObject } from "@quorate/kube-storage";
 import { toUtf8 } from "@quorate/proto";
 import type { ApiServiceSpec } from "../builtin/api-services.ts";
 import { AGGREGATOR } from "./availability.ts";
@@ -70,19 +70,15 @@ function documentOf({ status, body }: WholeResponse): Document | undefined {
   if (status !== 200) return undefined;
   try {
     const value: unknown = JSON.parse(toUtf8(body));
-    return isDocument(value) && fitsDepth(value, MAX_DEPTH) ? value : undefined;
+    return isObject(value) && fitsDepth(value, MAX_DEPTH) ? value : undefined;
   } catch {
     // What is not JSON is no document.
     return undefined;
   }
 }
 
-function isDocument(value: unknown): value is Document {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
 function documents(value: unknown): readonly Document[] {
-  return Array.isArray(value) ? value.filter(isDocument) : [];
+  return Array.isArray(value) ? value.filter(isObject) : [];
 }
 
 async function readResources(
@@ -93,7 +89,7 @@ async function readResources(
   const list = documentOf(aggregated);
   if (list?.["kind"] === "APIGroupDiscoveryList") {
     const own = documents(list["items"]).find(
-      ({ metadata }) => isDocument(metadata) && metadata["name"] === group,
+      ({ metadata }) => isObject(metadata) && metadata["name"] === group,
     );
     const found = documents(own?.["versions"]).find((one) => one["version"] === version);
     return documents(found?.["resources"]);
@@ -113,17 +109,19 @@ function fromPlain(resources: readonly Document[]): Document[] {
     kind,
   });
   const nameOf = ({ name }: Document): string => (typeof name === "string" ? name : "");
+  // Together, since there may be tens of thousands.
+  const byResource = Map.groupBy(
+    resources.filter((one) => nameOf(one).includes("/")),
+    (one) => nameOf(one).slice(0, nameOf(one).indexOf("/")),
+  );
   return resources
     .filter((one) => nameOf(one) !== "" && !nameOf(one).includes("/"))
     .map((one) => {
-      const prefix = `${nameOf(one)}/`;
-      const subresources = resources
-        .filter((it) => nameOf(it).startsWith(prefix))
-        .map((it) => ({
-          subresource: nameOf(it).slice(prefix.length),
-          responseKind: kindOf(it),
-          verbs: it["verbs"] ?? [],
-        }));
+      const subresources = (byResource.get(nameOf(one)) ?? []).map((it) => ({
+        subresource: nameOf(it).slice(nameOf(one).length + 1),
+        responseKind: kindOf(it),
+        verbs: it["verbs"] ?? [],
+      }));
       const { shortNames, categories } = one;
       return {
         resource: nameOf(one),

@@ -3,7 +3,7 @@
  * paths of a group and version, and the definitions that these refer to. A definition whose name
  * stands for another one here gets a number behind it.
  */
-import { type GroupVersion, semanticEqual } from "@quorate/kube-storage";
+import { type GroupVersion, isObject, semanticEqual } from "@quorate/kube-storage";
 import type { OpenApiNode } from "./definitions.ts";
 
 type Nodes = Readonly<Record<string, unknown>>;
@@ -28,7 +28,7 @@ export function* withRemoteV2(
     const prefix = `/apis/${spec.group}/${spec.version}/`;
     const added = new Added(definitions, parameters, v2 ?? {});
     for (const [path, item] of Object.entries(nodesOf(v2?.["paths"]))) {
-      if (!path.startsWith(prefix) || Object.hasOwn(paths, path) || !isNode(item)) continue;
+      if (!path.startsWith(prefix) || Object.hasOwn(paths, path) || !isObject(item)) continue;
       paths[path] = added.moved(item);
       yield;
     }
@@ -68,7 +68,7 @@ class Added {
   /** A copy that refers to the parts here. */
   moved(value: unknown): unknown {
     if (Array.isArray(value)) return value.map((one) => this.moved(one));
-    if (!isNode(value)) return value;
+    if (!isObject(value)) return value;
     return Object.fromEntries(
       Object.entries(value).map(([key, one]) => [
         key,
@@ -108,9 +108,5 @@ function freeName(name: string, value: unknown, taken: Nodes): string {
 }
 
 function nodesOf(value: unknown): Nodes {
-  return isNode(value) ? value : {};
-}
-
-function isNode(value: unknown): value is Nodes {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  return isObject(value) ? value : {};
 }

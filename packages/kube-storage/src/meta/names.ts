@@ -5,14 +5,15 @@
 import { utf8Length } from "@quorate/proto";
 
 const LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
-const SUBDOMAIN = `${LABEL}(\\.${LABEL})*`;
+/** The pattern of a DNS-1123 subdomain, for texts of errors. */
+export const SUBDOMAIN_PATTERN = `${LABEL}(\\.${LABEL})*`;
 const LABEL_1035 = "[a-z]([-a-z0-9]*[a-z0-9])?";
 const KEY = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
 const VALUE = `(${KEY})?`;
 const CONFIG_KEY = "[-._a-zA-Z0-9]+";
 
 const labelPattern = new RegExp(`^${LABEL}$`);
-const subdomainPattern = new RegExp(`^${SUBDOMAIN}$`);
+const subdomainPattern = new RegExp(`^${SUBDOMAIN_PATTERN}$`);
 const label1035Pattern = new RegExp(`^${LABEL_1035}$`);
 const keyPattern = new RegExp(`^${KEY}$`);
 const valuePattern = new RegExp(`^${VALUE}$`);
@@ -66,7 +67,7 @@ export function isDns1123Label(value: string): readonly string[] {
 export function isDns1123Subdomain(value: string, unit: Unit = "characters"): readonly string[] {
   const errors = atMost(value, MAX_SUBDOMAIN_BYTES, unit);
   if (!subdomainPattern.test(value)) {
-    errors.push(patternText(SUBDOMAIN_TEXT, SUBDOMAIN, "example.com"));
+    errors.push(patternText(SUBDOMAIN_TEXT, SUBDOMAIN_PATTERN, "example.com"));
   }
   return errors;
 }

@@ -5,6 +5,7 @@
  *     each: * or ?, n, a-b, and a step: 5/15, 1-9/2; several with ","
  *     @yearly @annually @monthly @weekly @daily @midnight @hourly, or @every 1h30m
  */
+import { parseDuration } from "@quorate/host";
 import { quoteText } from "@quorate/proto";
 
 interface Bounds {
@@ -53,7 +54,11 @@ export function cronProblem(schedule: string): string | undefined {
 }
 
 function isZone(name: string): boolean {
-  if (name === "" || name === "UTC" || name === "Local") return true;
+  return name === "" || name === "UTC" || name === "Local" || isKnownZone(name);
+}
+
+/** A name of the time zone database, or an offset. */
+export function isKnownZone(name: string): boolean {
   try {
     new Intl.DateTimeFormat("en-US", { timeZone: name });
     return true;
@@ -68,10 +73,7 @@ function wordProblem(text: string): string | undefined {
   if (WORDS.includes(text.slice(1))) return undefined;
   if (!text.startsWith(EVERY)) return `unrecognized descriptor: ${text}`;
   const duration = text.slice(EVERY.length);
-  const isGood =
-    duration === "0" ||
-    /^[+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+$/.test(duration);
-  if (isGood) return undefined;
+  if (typeof parseDuration(duration) === "number") return undefined;
   return `failed to parse duration ${text}: time: invalid duration ${quoteText(duration)}`;
 }
 

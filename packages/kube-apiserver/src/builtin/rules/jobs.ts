@@ -10,7 +10,7 @@ import {
   required,
   semanticEqual,
 } from "@quorate/kube-storage";
-import { cronProblem } from "./cron.ts";
+import { cronProblem, isKnownZone } from "./cron.ts";
 import { TEMPLATE } from "./pod-spec.ts";
 import {
   fields,
@@ -471,19 +471,8 @@ const TIME_ZONE: Rule = (value, field, found) => {
   if (zone.toLowerCase() === "local") {
     say("timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones");
   }
-  if (!isTimeZone(zone)) say(`unknown time zone ${zone}`);
+  if (/^[+-]/.test(zone) || !isKnownZone(zone)) say(`unknown time zone ${zone}`);
 };
-
-/** A name of the time zone database. */
-function isTimeZone(name: string): boolean {
-  if (/^[+-]/.test(name)) return false;
-  try {
-    new Intl.DateTimeFormat("en-US", { timeZone: name });
-    return true;
-  } catch {
-    return false;
-  }
-}
 
 export function cronJobErrors(job: KubeObject): FieldError[] {
   const found: FieldError[] = [];

@@ -41,6 +41,11 @@ export function isAbsent(value: unknown): value is undefined | null {
   return value === undefined || value === null;
 }
 
+/** Absent, "" or an empty list. */
+function isEmpty(value: unknown): boolean {
+  return isAbsent(value) || value === "" || (Array.isArray(value) && value.length === 0);
+}
+
 /** An object; an empty one for anything else. */
 export function objectOf(value: unknown): ObjectFields {
   return isObject(value) ? value : {};
@@ -110,8 +115,7 @@ export function each(rule: Rule, key?: string): Rule {
 /** A value that is neither absent, "" nor an empty list; then the rule. */
 export function needed(rule?: Rule, text = ""): Rule {
   return (value, field, found) => {
-    const isEmpty = isAbsent(value) || value === "" || (Array.isArray(value) && value.length === 0);
-    if (isEmpty) found.push(required(field, text));
+    if (isEmpty(value)) found.push(required(field, text));
     else rule?.(value, field, found);
   };
 }
@@ -164,8 +168,7 @@ export const PROTOCOL: Rule = needed(oneOf("SCTP", "TCP", "UDP"));
 /** A field that may not be there. */
 export function forbidden(text: string): Rule {
   return (value, field, found) => {
-    const isEmpty = isAbsent(value) || value === "" || (Array.isArray(value) && value.length === 0);
-    if (!isEmpty) found.push(fieldErrors.fieldForbidden(field, text));
+    if (!isEmpty(value)) found.push(fieldErrors.fieldForbidden(field, text));
   };
 }
 

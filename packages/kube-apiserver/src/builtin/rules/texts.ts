@@ -6,8 +6,18 @@ import {
   isDns1123Subdomain,
   patternText,
   required,
+  SUBDOMAIN_PATTERN,
 } from "@quorate/kube-storage";
-import { isCidr, maskedBytes, parseIpV4, parseIpV6, shownIp } from "../../crd/validation/ip.ts";
+import {
+  addressIs,
+  hasLeadingZero,
+  isCidr,
+  isMapped,
+  maskedBytes,
+  parseIpV4,
+  parseIpV6,
+  shownIp,
+} from "../../crd/validation/ip.ts";
 import { isAbsent, type Rule, type TextCheck, textOf } from "./rules.ts";
 
 const MAX_PORT_NAME_CHARS = 15;
@@ -58,7 +68,6 @@ export const isHeaderName: TextCheck = (name) => {
   return /^[-A-Za-z0-9]+$/.test(name) ? [] : [patternText(text, "[-A-Za-z0-9]+", "X-Header-Name")];
 };
 
-const SUBDOMAIN = "[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*";
 const WILDCARD_TEXT =
   "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which " +
   "must consist of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric " +
@@ -69,7 +78,7 @@ export const isWildcardSubdomain: TextCheck = (host) => {
   const rest = host.startsWith("*.") ? isDns1123Subdomain(host.slice(2)) : ["no wildcard"];
   return rest.length === 0
     ? []
-    : [patternText(WILDCARD_TEXT, `\\*\\.${SUBDOMAIN}`, "*.example.com")];
+    : [patternText(WILDCARD_TEXT, `\\*\\.${SUBDOMAIN_PATTERN}`, "*.example.com")];
 };
 
 export const isPercent: TextCheck = (text) => {
@@ -122,16 +131,6 @@ export const FULL_DOMAIN: Rule = (value, field, found) => {
 /** The bytes of an address. */
 export function ipBytes(text: string): number[] | undefined {
   return parseIpV4(text) ?? parseIpV6(text);
-}
-
-/** ::ffff:1.2.3.4 */
-function isMapped(bytes: readonly number[]): boolean {
-  if (bytes.length !== 16 || bytes[10] !== 255 || bytes[11] !== 255) return false;
-  return bytes.slice(0, 10).every((byte) => byte === 0);
-}
-
-function hasLeadingZero(address: string): boolean {
-  return address.split(".").some((part) => /^0\d/.test(part));
 }
 
 /** An address; the stricter forms of Go's netip. */
@@ -187,19 +186,12 @@ export const endpointIp = (value: unknown, field: string, found: FieldError[]): 
     say("must be a valid IP address");
     return;
   }
-  const [first = 0, second = 0] = bytes;
-  const isV4 = bytes.length === 4;
-  const rest = bytes.slice(0, -1).every((byte) => byte === 0);
-  if (rest && bytes.at(-1) === 0) say(`may not be unspecified (${text})`);
-  if (isV4 ? first === 127 : rest && bytes.at(-1) === 1) {
-    say("may not be in the loopback range (127.0.0.0/8, ::1/128)");
-  }
-  if (isV4 ? first === 169 && second === 254 : first === 0xfe && (second & 0xc0) === 0x80) {
+  if (addressIs.unspecified(bytes)) say(`may not be unspecified (${text})`);
+  if (addressIs.loopback(bytes)) say("may not be in the loopback range (127.0.0.0/8, ::1/128)");
+  if (addressIs.linkLocalUnicast(bytes)) {
     say("may not be in the link-local range (169.254.0.0/16, fe80::/10)");
   }
-  if (
-    isV4 ? first === 224 && second === 0 && bytes[2] === 0 : first === 0xff && (second & 0x0f) === 2
-  ) {
+  if (addressIs.linkLocalMulticast(bytes)) {
     say("may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)");
   }
 };

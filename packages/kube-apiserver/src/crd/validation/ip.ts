@@ -41,6 +41,36 @@ function groupsOf(text: string, last: boolean): number[] | undefined {
   return bytes;
 }
 
+/** ::ffff:1.2.3.4 */
+export function isMapped(bytes: readonly number[]): boolean {
+  const prefix = bytes.slice(0, 10).every((byte) => byte === 0);
+  return bytes.length === 16 && prefix && bytes[10] === 255 && bytes[11] === 255;
+}
+
+/** An IPv4 part such as "010", which programs read as eight or as ten. */
+export function hasLeadingZero(address: string): boolean {
+  return address.split(".").some((part) => /^0\d/.test(part));
+}
+
+type Bytes = readonly number[];
+
+/** The kinds of addresses that Go's net.IP tells apart, by their bytes. */
+export const addressIs = {
+  unspecified: (bytes: Bytes): boolean => bytes.every((byte) => byte === 0),
+  loopback: (bytes: Bytes): boolean =>
+    bytes.length === 4
+      ? bytes[0] === 127
+      : bytes.slice(0, 15).every((byte) => byte === 0) && bytes[15] === 1,
+  multicast: ({ length, 0: first = 0 }: Bytes): boolean =>
+    length === 4 ? first >> 4 === 14 : first === 255,
+  linkLocalMulticast: ({ length, 0: first, 1: second = 0, 2: third }: Bytes): boolean =>
+    length === 4
+      ? first === 224 && second === 0 && third === 0
+      : first === 255 && (second & 15) === 2,
+  linkLocalUnicast: ({ length, 0: first, 1: second = 0 }: Bytes): boolean =>
+    length === 4 ? first === 169 && second === 254 : first === 254 && (second & 0xc0) === 128,
+} as const;
+
 export function isIpV4(text: string): boolean {
   return parseIpV4(text) !== undefined || (text.includes(".") && parseIpV6(text) !== undefined);
 }

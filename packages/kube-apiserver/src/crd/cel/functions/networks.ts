@@ -1,5 +1,13 @@
 /** IP addresses and networks (apiserver: pkg/cel/library/ip.go, cidr.go). */
-import { maskedBytes, parseIpV4, parseIpV6, shownIp } from "../../validation/ip.ts";
+import {
+  addressIs,
+  hasLeadingZero,
+  isMapped,
+  maskedBytes,
+  parseIpV4,
+  parseIpV6,
+  shownIp,
+} from "../../validation/ip.ts";
 import type { Environment } from "../lang/environment.ts";
 import { CIDR, IP, LibraryValue } from "../lang/library.ts";
 import { EvaluationError, noSuchOverload } from "../lang/values.ts";
@@ -46,16 +54,11 @@ class Cidr extends LibraryValue {
 }
 
 function parseIp(text: string): Ip | undefined {
-  if (text.split(".").some((part) => /^0\d/.test(part))) return undefined;
+  if (hasLeadingZero(text)) return undefined;
   const bytes = parseIpV4(text) ?? parseIpV6(text);
+  // Programs disagree on what a mapped one is.
   if (bytes === undefined || isMapped(bytes)) return undefined;
   return new Ip(bytes);
-}
-
-/** ::ffff:1.2.3.4 is refused: programs disagree on what it is. */
-function isMapped(bytes: readonly number[]): boolean {
-  const prefix = bytes.slice(0, 10).every((byte) => byte === 0);
-  return bytes.length === 16 && prefix && bytes[10] === 255 && bytes[11] === 255;
 }
 
 function requiredIp(text: string): Ip {
@@ -105,26 +108,16 @@ function masked({ ip, bits }: Cidr): Cidr {
   return new Cidr(new Ip(maskedBytes(ip.bytes, bits)), bits);
 }
 
-const is = {
-  unspecified: ({ bytes }: Ip) => bytes.every((byte) => byte === 0),
-  loopback: ({ bytes }: Ip) =>
-    bytes.length === 4
-      ? bytes[0] === 127
-      : bytes.slice(0, 15).every((byte) => byte === 0) && bytes[15] === 1,
-  multicast: ({ bytes: { length, 0: first = 0 } }: Ip) =>
-    length === 4 ? first >> 4 === 14 : first === 255,
-  linkLocalMulticast: ({ bytes: { length, 0: first, 1: second = 0, 2: third } }: Ip) =>
-    length === 4
-      ? first === 224 && second === 0 && third === 0
-      : first === 255 && (second & 15) === 2,
-  linkLocalUnicast: ({ bytes: { length, 0: first, 1: second = 0 } }: Ip) =>
-    length === 4 ? first === 169 && second === 254 : first === 254 && (second & 0xc0) === 128,
-};
+function isGlobalUnicast({ bytes }: Ip): boolean {
+  const { unspecified, loopback, multicast, linkLocalUnicast } = addressIs;
+  const broadcast = bytes.length === 4 && bytes.every((byte) => byte === 255);
+  const other = unspecified(bytes) || loopback(bytes) || multicast(bytes);
+  return !broadcast && !other && !linkLocalUnicast(bytes);
+}
 
-function isGlobalUnicast(ip: Ip): boolean {
-  const broadcast = ip.bytes.length === 4 && ip.bytes.every((byte) => byte === 255);
-  const other = is.unspecified(ip) || is.loopback(ip) || is.multicast(ip);
-  return !broadcast && !other && !is.linkLocalUnicast(ip);
+/** Whether an address is of a kind. */
+function is(kind: keyof typeof addressIs): (ip: Ip) => boolean {
+  return ({ bytes }) => addressIs[kind](bytes);
 }
 
 export function registerNetworks(environment: Environment): void {
@@ -136,10 +129,10 @@ export function registerNetworks(environment: Environment): void {
     .function("isIP(string): bool", (text: string) => parseIp(text) !== undefined)
     .function("string(net.IP): string", shown)
     .function("net.IP.family(): int", ({ bytes }: Ip) => (bytes.length === 4 ? 4n : 6n))
-    .function("net.IP.isUnspecified(): bool", is.unspecified)
-    .function("net.IP.isLoopback(): bool", is.loopback)
-    .function("net.IP.isLinkLocalMulticast(): bool", is.linkLocalMulticast)
-    .function("net.IP.isLinkLocalUnicast(): bool", is.linkLocalUnicast)
+    .function("net.IP.isUnspecified(): bool", is("unspecified"))
+    .function("net.IP.isLoopback(): bool", is("loopback"))
+    .function("net.IP.isLinkLocalMulticast(): bool", is("linkLocalMulticast"))
+    .function("net.IP.isLinkLocalUnicast(): bool", is("linkLocalUnicast"))
     .function("net.IP.isGlobalUnicast(): bool", isGlobalUnicast);
   registerCidrs(environment);
 }
