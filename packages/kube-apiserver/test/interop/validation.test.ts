@@ -4,12 +4,12 @@ import { test } from "node:test";
 import { startApiServer } from "@quorate/kube-apiserver/node";
 import { accessOf } from "./rest/exchange.ts";
 import { DIFFERENCES } from "./validation/differences.ts";
-import { answersOf, changed, differencesOf, keptAnswers } from "./validation/play.ts";
+import { answersOf, changed, differencesOf, kubeAnswers } from "./validation/play.ts";
 
 test("Objects are refused for kube-apiserver's reasons", async () => {
   await using api = await startApiServer();
   const ours = await answersOf(accessOf(api.kubeconfig));
-  const kept = keptAnswers();
+  const kept = kubeAnswers();
   assert.equal(ours.length, kept.length);
   const different = differencesOf(ours, kept).map(({ ours: one }) => one.case);
   const unknown = different.filter(

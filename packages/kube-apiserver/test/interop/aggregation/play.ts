@@ -1,34 +1,20 @@
 /** APIServices of another server, and requests that go on to it, beside kube-apiserver. */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { startApiServer } from "@quorate/kube-apiserver/node";
 import { writeKubeApiFiles } from "../../support/kube-flags.ts";
 import { SAMPLE_GROUP, sampleApiService, startSampleServer } from "../../support/sample-server.ts";
+import type { Answer } from "../comparison.ts";
 import { type ApiAccess, type ApiRequest, type ApiResponse, exchange } from "../rest/exchange.ts";
 import { normalised } from "../rest/normalise.ts";
 
-const keptPath: string = join(import.meta.dirname, "kube-apiserver-1.36.jsonl");
 const API_SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices";
 const SERVICES = "/api/v1/namespaces/default/services";
 const ROOT = `/apis/${SAMPLE_GROUP}/v1`;
 const LIMIT_MS = 30_000;
 const AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
-
-export interface Answer {
-  readonly request: string;
-  readonly response: ApiResponse;
-}
-
-export function keptAnswers(): Answer[] {
-  const lines = readFileSync(keptPath, "utf8").trim().split("\n");
-  return lines.map((line) => JSON.parse(line) as Answer);
-}
-
-export function keepAnswers(answers: readonly Answer[]): void {
-  writeFileSync(keptPath, `${answers.map((one) => JSON.stringify(one)).join("\n")}\n`);
-}
 
 type Fields = Readonly<Record<string, unknown>>;
 

@@ -1,17 +1,13 @@
 /** kube-apiserver's events, as `./dev compare audit --record` has stored them. */
-import { readFileSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { StartOptions } from "@quorate/kube-apiserver/node";
+import { keptAnswers } from "../comparison.ts";
 import type { Event } from "./play.ts";
 import { POLICY, TOKENS } from "./requests.ts";
 
-export const keptPath: string = join(import.meta.dirname, "kube-apiserver-1.36.jsonl");
-
 /** For each request its events. */
-export function keptEvents(): readonly Event[][] {
-  const lines = readFileSync(keptPath, "utf8").trimEnd().split("\n");
-  return lines.map((line) => JSON.parse(line) as Event[]);
-}
+export const keptEvents = (): readonly Event[][] => keptAnswers(import.meta.dirname);
 
 /** Options of a server that records into DIR/audit.log. Writes the files that they name. */
 export function auditOptions(dir: string): StartOptions {

@@ -5,13 +5,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { startApiServer } from "@quorate/kube-apiserver/node";
-import {
-  readArguments,
-  switchOption,
-  valueOption,
-} from "../../../../../scripts/dev/command-line.ts";
+import { readArguments } from "../../../../../scripts/dev/command-line.ts";
+import { comparisonOptions, keepAnswers } from "../comparison.ts";
 import { withKubeApiserver } from "../kube-process.ts";
-import { auditOptions, keptEvents, keptPath } from "./kept.ts";
+import { auditOptions, keptEvents } from "./kept.ts";
 import { type Event, eventsOf } from "./play.ts";
 import { auditedRequests, POLICY, TOKENS } from "./requests.ts";
 
@@ -20,12 +17,7 @@ const HELP = `./dev compare audit [OPTIONS]
 Sends requests to a new API server of ours, and compares the lines of its audit log with those of
 kube-apiserver 1.36.`;
 
-const { values } = readArguments(HELP, {
-  etcd: valueOption(
-    "an empty etcd: kube-apiserver (on PATH) is started on it, and compared with (default: its stored events count)",
-  ),
-  record: switchOption("store kube-apiserver's events for the test of the build"),
-});
+const { values } = readArguments(HELP, comparisonOptions("events"));
 
 function kubeEvents(etcd: string): Promise<readonly Event[][]> {
   const logOf = (dir: string): string => join(dir, "kube-audit.log");
@@ -44,8 +36,7 @@ async function run(): Promise<boolean> {
   const dir = mkdtempSync(join(tmpdir(), "compare-audit-"));
   try {
     const theirs = values.etcd === undefined ? keptEvents() : await kubeEvents(values.etcd);
-    if (values.record)
-      writeFileSync(keptPath, `${theirs.map((one) => JSON.stringify(one)).join("\n")}\n`);
+    if (values.record) keepAnswers(import.meta.dirname, theirs);
     await using api = await startApiServer(auditOptions(dir));
     const headers = { authorization: "Bearer admin-token" };
     const ours = await eventsOf({ url: api.url, headers }, join(dir, "audit.log"));

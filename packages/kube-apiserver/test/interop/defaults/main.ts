@@ -1,6 +1,7 @@
 /** The command `./dev compare defaults`: the objects that kube-apiserver makes at its start. */
 import { writeFileSync } from "node:fs";
 import { readArguments } from "../../../../../scripts/dev/command-line.ts";
+import { comparisonOptions } from "../comparison.ts";
 import { withKubeApiserver } from "../kube-process.ts";
 import { defaultsOf, keptDefaults, keptPath, withOurs } from "./defaults.ts";
 
@@ -10,19 +11,7 @@ Compares the FlowSchemas, PriorityLevelConfigurations and PriorityClasses of a n
 ours with those of kube-apiserver 1.36.`;
 
 async function run(): Promise<boolean> {
-  const { values } = readArguments(HELP, {
-    etcd: {
-      type: "string",
-      requiresArg: true,
-      describe:
-        "an empty etcd: kube-apiserver (on PATH) is started on it, and compared with (default: its stored objects count)",
-    },
-    record: {
-      type: "boolean",
-      default: false,
-      describe: "store kube-apiserver's objects for the test of the build",
-    },
-  });
+  const { values } = readArguments(HELP, comparisonOptions("objects"));
   const { etcd } = values;
   const theirs = etcd === undefined ? keptDefaults() : await withKubeApiserver(etcd, defaultsOf);
   if (values.record) writeFileSync(keptPath, theirs);

@@ -1,11 +1,16 @@
 /** The command `./dev compare limits`: LimitRanges, beside kube-apiserver. */
-import { writeFileSync } from "node:fs";
-import { isDeepStrictEqual } from "node:util";
 import { startApiServer } from "@quorate/kube-apiserver/node";
 import { readArguments } from "../../../../../scripts/dev/command-line.ts";
+import {
+  type Answer,
+  areSame,
+  comparisonOptions,
+  keepAnswers,
+  keptAnswers,
+} from "../comparison.ts";
 import { withKubeApiserver } from "../kube-process.ts";
 import { accessOf } from "../rest/exchange.ts";
-import { keptAnswers, keptPath, play } from "./play.ts";
+import { play } from "./play.ts";
 
 const HELP = `./dev compare limits [OPTIONS]
 
@@ -13,37 +18,14 @@ Creates LimitRanges, pods and claims on a new API server of ours, and compares w
 is refused with kube-apiserver 1.36.`;
 
 async function run(): Promise<boolean> {
-  const { values } = readArguments(HELP, {
-    etcd: {
-      type: "string",
-      requiresArg: true,
-      describe:
-        "an empty etcd: kube-apiserver (on PATH) is started on it, and compared with (default: its stored answers count)",
-    },
-    record: {
-      type: "boolean",
-      default: false,
-      describe: "store kube-apiserver's answers for the test of the build",
-    },
-  });
-  const { etcd } = values;
-  const theirs = etcd === undefined ? keptAnswers() : await withKubeApiserver(etcd, play);
-  if (values.record)
-    writeFileSync(keptPath, `${theirs.map((one) => JSON.stringify(one)).join("\n")}\n`);
+  const { values } = readArguments(HELP, comparisonOptions("answers"));
+  const { etcd, record } = values;
+  const here = import.meta.dirname;
+  const theirs =
+    etcd === undefined ? keptAnswers<Answer>(here) : await withKubeApiserver(etcd, play);
+  if (record) keepAnswers(here, theirs);
   await using api = await startApiServer();
-  const ours = await play(accessOf(api.kubeconfig));
-  let differences = 0;
-  for (const [i, { request, response }] of ours.entries()) {
-    const other = theirs[i]?.response;
-    if (isDeepStrictEqual(JSON.parse(JSON.stringify(response)), JSON.parse(JSON.stringify(other))))
-      continue;
-    differences++;
-    console.log(`\n${request}`);
-    console.log(`  kube: ${JSON.stringify(other)}`);
-    console.log(`  ours: ${JSON.stringify(response)}`);
-  }
-  console.log(`\n${theirs.length} answers, ${differences} differences`);
-  return differences === 0;
+  return areSame(await play(accessOf(api.kubeconfig)), theirs);
 }
 
 process.exitCode = (await run()) ? 0 : 1;

@@ -1,20 +1,7 @@
 /** Pods and claims under LimitRanges, beside kube-apiserver. */
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
+import type { Answer } from "../comparison.ts";
 import { type ApiAccess, type ApiResponse, exchange } from "../rest/exchange.ts";
 import { normalised } from "../rest/normalise.ts";
-
-export const keptPath: string = join(import.meta.dirname, "kube-apiserver-1.36.jsonl");
-
-export interface Answer {
-  readonly request: string;
-  readonly response: ApiResponse;
-}
-
-export function keptAnswers(): Answer[] {
-  const lines = readFileSync(keptPath, "utf8").trim().split("\n");
-  return lines.map((line) => JSON.parse(line) as Answer);
-}
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -105,7 +92,8 @@ export async function play(access: ApiAccess): Promise<Answer[]> {
       answers.push({ request: `${name} ${storage}`, response: judged(response) });
     }
   }
-  return answers;
+  // As they are stored: without what is undefined.
+  return JSON.parse(JSON.stringify(answers)) as Answer[];
 }
 
 /** What LimitRanger decides: the refusal, with its parts in order; else what it has set. */

@@ -1,14 +1,11 @@
 /** The command `./dev compare policies`: kube-apiserver's admission policies beside ours. */
 
 import { startApiServer } from "@quorate/kube-apiserver/node";
-import {
-  readArguments,
-  switchOption,
-  valueOption,
-} from "../../../../../scripts/dev/command-line.ts";
+import { readArguments, valueOption } from "../../../../../scripts/dev/command-line.ts";
+import { comparisonOptions, keepAnswers, keptAnswers } from "../comparison.ts";
 import { withKubeApiserver } from "../kube-process.ts";
-import { accessOf } from "../rest/exchange.ts";
-import { differencesFrom, keepAnswers, keptAnswers, record } from "./play.ts";
+import { type ApiResponse, accessOf } from "../rest/exchange.ts";
+import { differencesFrom, record } from "./play.ts";
 
 const HELP = `./dev compare policies [OPTIONS]
 
@@ -17,18 +14,14 @@ new API server of ours, and compares the answers with those of kube-apiserver 1.
 
 async function run(): Promise<boolean> {
   const { values } = readArguments(HELP, {
-    etcd: valueOption(
-      "an empty etcd: kube-apiserver (on PATH) is started on it, and compared with (default: its stored answers count)",
-    ),
-    record: switchOption("store kube-apiserver's answers for the test of the build"),
+    ...comparisonOptions("answers"),
     only: valueOption("print only differences whose request contains TEXT", ""),
   });
   const { etcd, only } = values;
-  const theirs = etcd === undefined ? keptAnswers() : await withKubeApiserver(etcd, record);
-  if (values.record) {
-    keepAnswers(theirs);
-    console.log(`${theirs.length} answers stored`);
-  }
+  const here = import.meta.dirname;
+  const theirs =
+    etcd === undefined ? keptAnswers<ApiResponse>(here) : await withKubeApiserver(etcd, record);
+  if (values.record) keepAnswers(here, theirs);
   await using api = await startApiServer();
   const differences = await differencesFrom(accessOf(api.kubeconfig), theirs);
   for (const { request, ours, theirs: other } of differences) {

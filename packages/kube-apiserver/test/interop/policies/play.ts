@@ -1,26 +1,14 @@
 /** Sends the requests about admission policies, and compares answers. */
-import { readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
 import { type ApiAccess, type ApiRequest, type ApiResponse, exchange } from "../rest/exchange.ts";
 import { normalised } from "../rest/normalise.ts";
 import { judgements, preparations } from "./cases.ts";
 
-const keptPath: string = join(import.meta.dirname, "kube-apiserver-1.36.jsonl");
 /** kube-apiserver compiles changed policies once a second. */
 const SETTLED_MS = 3000;
 /** An answer may be as before the policies for so long. */
 const LIMIT_MS = 20_000;
-
-export function keptAnswers(): ApiResponse[] {
-  const lines = readFileSync(keptPath, "utf8").trim().split("\n");
-  return lines.map((line) => JSON.parse(line) as ApiResponse);
-}
-
-export function keepAnswers(answers: readonly ApiResponse[]): void {
-  writeFileSync(keptPath, `${answers.map((one) => JSON.stringify(one)).join("\n")}\n`);
-}
 
 async function answerTo(access: ApiAccess, request: ApiRequest): Promise<ApiResponse> {
   return normalised(await exchange(access, request));

@@ -1,15 +1,15 @@
 /** The command `./dev compare kube-api`: kube-apiserver's responses beside ours. */
 
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { startApiServer } from "@quorate/kube-apiserver/node";
 import {
   readArguments,
   switchOption,
   valueOption,
 } from "../../../../../scripts/dev/command-line.ts";
+import { keepAnswers, keptAnswers } from "../comparison.ts";
 import { differencesOf, responsesOf } from "./compare.ts";
-import { accessOf } from "./exchange.ts";
-import { keptPath, keptResponses } from "./kept.ts";
+import { type ApiResponse, accessOf } from "./exchange.ts";
 import { randomised, steps } from "./requests.ts";
 
 const HELP = `./dev compare kube-api [OPTIONS]
@@ -30,14 +30,13 @@ async function run(): Promise<boolean> {
   });
   const { random } = values;
   const all = random === undefined ? steps() : randomised(Number(random), Number(values.count));
-  let theirs = values.record ? [] : keptResponses();
+  let theirs = values.record ? [] : keptAnswers<ApiResponse>(import.meta.dirname);
   if (values.kubeconfig !== undefined) {
     const access = accessOf(readFileSync(values.kubeconfig, "utf8"));
     theirs = (await responsesOf(access, all)).map(({ response }) => response);
   }
   if (values.record) {
-    writeFileSync(keptPath, `${theirs.map((one) => JSON.stringify(one)).join("\n")}\n`);
-    console.log(`${theirs.length} responses stored`);
+    keepAnswers(import.meta.dirname, theirs);
     return true;
   }
   await using api = await startApiServer();

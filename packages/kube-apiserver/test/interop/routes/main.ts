@@ -1,11 +1,8 @@
 /** The command `./dev compare routes`: kube-apiserver's routes beside ours, pair by pair. */
 
 import { startApiServer } from "@quorate/kube-apiserver/node";
-import {
-  readArguments,
-  switchOption,
-  valueOption,
-} from "../../../../../scripts/dev/command-line.ts";
+import { readArguments, valueOption } from "../../../../../scripts/dev/command-line.ts";
+import { comparisonOptions } from "../comparison.ts";
 import { withKubeApiserver } from "../kube-process.ts";
 import { accessOf } from "../rest/exchange.ts";
 import { keepAnswers, keptAnswers, routeDifferences } from "./kept.ts";
@@ -18,10 +15,7 @@ the answers with those of kube-apiserver 1.36.`;
 
 async function run(): Promise<boolean> {
   const { values } = readArguments(HELP, {
-    etcd: valueOption(
-      "an empty etcd: kube-apiserver (on PATH) is started on it, and compared with (default: its stored answers count)",
-    ),
-    record: switchOption("store kube-apiserver's answers for the test of the build"),
+    ...comparisonOptions("answers"),
     only: valueOption("only paths that contain TEXT", ""),
   });
   const { etcd, only } = values;

@@ -1,9 +1,10 @@
 /** The command `./dev compare validation`: what kube-apiserver refuses, and what we do. */
 import { startApiServer } from "@quorate/kube-apiserver/node";
-import { readArguments } from "../../../../../scripts/dev/command-line.ts";
+import { readArguments, valueOption } from "../../../../../scripts/dev/command-line.ts";
+import { comparisonOptions, keepAnswers } from "../comparison.ts";
 import { withKubeApiserver } from "../kube-process.ts";
 import { accessOf } from "../rest/exchange.ts";
-import { answersOf, differencesOf, keepAnswers, keptAnswers } from "./play.ts";
+import { answersOf, differencesOf, kubeAnswers } from "./play.ts";
 
 const HELP = `./dev compare validation [OPTIONS]
 
@@ -12,34 +13,16 @@ compares statuses and causes with those of kube-apiserver 1.36.`;
 
 async function run(): Promise<boolean> {
   const { values } = readArguments(HELP, {
-    etcd: {
-      type: "string",
-      requiresArg: true,
-      describe:
-        "an empty etcd: kube-apiserver (on PATH) is started on it, and compared with (default: its stored answers count)",
-    },
-    record: {
-      type: "boolean",
-      default: false,
-      describe: "store kube-apiserver's answers for the test of the build",
-    },
-    only: {
-      type: "string",
-      default: "",
-      requiresArg: true,
-      describe: "only cases that contain TEXT",
-    },
+    ...comparisonOptions("answers"),
+    only: valueOption("only cases that contain TEXT", ""),
   });
   const { etcd, only } = values;
   const more = () => ["--disable-admission-plugins=ServiceAccount", "--allow-privileged"];
   const theirs =
     etcd === undefined
-      ? keptAnswers()
+      ? kubeAnswers()
       : await withKubeApiserver(etcd, (access) => answersOf(access), more);
-  if (values.record) {
-    keepAnswers(theirs);
-    console.log(`${theirs.length} answers stored`);
-  }
+  if (values.record) keepAnswers(import.meta.dirname, theirs);
   await using api = await startApiServer();
   const ours = await answersOf(accessOf(api.kubeconfig), only);
   const differences = differencesOf(ours, theirs);

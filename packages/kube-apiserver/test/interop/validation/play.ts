@@ -1,11 +1,8 @@
 /** Sends the cases, and says what each server answered. */
-import { readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
+import { keptAnswers } from "../comparison.ts";
 import { type ApiAccess, type ApiResponse, exchange } from "../rest/exchange.ts";
 import { KINDS, type KindCases } from "./cases.ts";
-
-const keptPath: string = join(import.meta.dirname, "kube-apiserver-1.36.jsonl");
 
 export interface Answer {
   /** Resource, verb and changes. */
@@ -15,15 +12,10 @@ export interface Answer {
   readonly causes: readonly string[];
 }
 
-export function keptAnswers(): Answer[] {
-  const lines = readFileSync(keptPath, "utf8").trim().split("\n");
-  return lines
-    .map((line) => JSON.parse(line) as Answer)
-    .map((answer) => ({ ...answer, causes: answer.causes.map(plain) }));
-}
-
-export function keepAnswers(answers: readonly Answer[]): void {
-  writeFileSync(keptPath, `${answers.map((one) => JSON.stringify(one)).join("\n")}\n`);
+/** kube-apiserver's stored answers. */
+export function kubeAnswers(): Answer[] {
+  const answers = keptAnswers<Answer>(import.meta.dirname);
+  return answers.map((answer) => ({ ...answer, causes: answer.causes.map(plain) }));
 }
 
 type Fields = Record<string, unknown>;
