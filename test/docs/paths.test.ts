@@ -25,13 +25,14 @@ for (const kind of Object.keys(KINDS)) {
   });
 }
 
-/** What every put runs through, in order. */
+/** What every put runs through, in order: it is checked before it is proposed. */
 const PARTS_OF_A_PUT = [
   "/grpc/calls.ts",
   "/services/src/v3/kv.ts",
+  "/requests/put.ts",
   "/member/src/loop/proposals.ts",
   "/wal/src/encoder.ts",
-  "/requests/put.ts",
+  "/store/src/apply.ts",
 ];
 
 describe("measured", () => {
