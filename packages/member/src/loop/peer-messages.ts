@@ -63,8 +63,7 @@ export class PeerMessages {
 
   /** Messages of a peer's stream. */
   received(messages: readonly raftpb.Message[]): void {
-    const { departure } = this.#parts;
-    if (departure.removal !== undefined) departure.heard(messages);
+    this.#parts.departure.heard(messages);
     this.step(this.#admit(messages));
   }
 

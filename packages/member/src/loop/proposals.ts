@@ -465,8 +465,10 @@ export interface TimeoutParts {
   readonly transport: Pick<Transport, "peers">;
 }
 
-/** The errors of proposals that nobody has answered, by what is known of the cluster (etcd:
- * parseProposeCtxErr). */
+/**
+ * The errors of proposals that nobody has answered, by what is known of the cluster (etcd:
+ * parseProposeCtxErr).
+ */
 export class Timeouts {
   readonly #parts: TimeoutParts;
 

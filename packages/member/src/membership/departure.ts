@@ -54,8 +54,7 @@ export class Departure {
   readonly #parts: DepartureParts;
   /** When this member learnt that it was removed. */
   #sinceMs: number | undefined;
-  /** Undefined: none was applied here. */
-  removal: Removal | undefined;
+  #removal: Removal | undefined;
   /** A peer is known to know of the removal. */
   #isKnown = false;
   /** At most two: the wait, and its end once a peer knows. */
@@ -69,7 +68,7 @@ export class Departure {
   applied(removal: Removal): void {
     if (this.#sinceMs !== undefined) return;
     this.#begin();
-    this.removal = removal;
+    this.#removal = removal;
     const { electionTimeoutMs, logger, memberId } = this.#parts;
     const isNeeded = removal.voters === 1;
     if (isNeeded) {
@@ -91,7 +90,7 @@ export class Departure {
    * removal.
    */
   heard(messages: readonly raftpb.Message[]): void {
-    const removal = this.removal;
+    const removal = this.#removal;
     if (removal?.voters !== 1 || this.#isKnown) return;
     if (
       messages.some(
@@ -121,7 +120,7 @@ export class Departure {
 
   #endAfter(delayMs: number): void {
     const { clock, lifetime } = this.#parts;
-    this.#timers.push(clock.after(delayMs, () => lifetime.end(this.removal?.error)));
+    this.#timers.push(clock.after(delayMs, () => lifetime.end(this.#removal?.error)));
   }
 
   #begin(): void {

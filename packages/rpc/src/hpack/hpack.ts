@@ -21,7 +21,7 @@ let scratch = alloc(1024);
 export class HpackDecoder {
   readonly #maxTableBytes: number;
   readonly #maxListBytes: number;
-  readonly table: DynamicTable;
+  readonly #table: DynamicTable;
   #bytes: Uint8Array = EMPTY;
   #at = 0;
   #end = 0;
@@ -37,7 +37,20 @@ export class HpackDecoder {
   constructor(maxTableBytes: number, maxListBytes: number) {
     this.#maxTableBytes = maxTableBytes;
     this.#maxListBytes = maxListBytes;
-    this.table = new DynamicTable(maxTableBytes);
+    this.#table = new DynamicTable(maxTableBytes);
+  }
+
+  /**
+   * Changes whenever an index may have a new meaning. A block that does not change it decodes to
+   * the same fields until it changes.
+   */
+  get tableVersion(): number {
+    return this.#table.version;
+  }
+
+  /** Bytes in the dynamic table, as RFC 7541 counts them. */
+  get tableBytes(): number {
+    return this.#table.sizeBytes;
   }
 
   /**
@@ -57,7 +70,7 @@ export class HpackDecoder {
       if (first >= 0x80) field = this.#entry(this.#integer(0x7f));
       else if (first >= 0x40) {
         field = this.#literal(this.#integer(0x3f));
-        this.table.insert(field);
+        this.#table.insert(field);
       } else if (first >= 0x20) {
         if (fields.length > 0 || this.truncated)
           throw new HpackError("a table size update comes behind a field");
@@ -77,7 +90,7 @@ export class HpackDecoder {
     const field =
       index <= STATIC_TABLE_LENGTH
         ? STATIC_TABLE[index]
-        : this.table.at(index - STATIC_TABLE_LENGTH - 1);
+        : this.#table.at(index - STATIC_TABLE_LENGTH - 1);
     if (index === 0 || field === undefined) throw new HpackError(`no field has the index ${index}`);
     return field;
   }
@@ -94,7 +107,7 @@ export class HpackDecoder {
   #resize(maxSizeBytes: number): void {
     if (maxSizeBytes > this.#maxTableBytes)
       throw new HpackError(`a table of ${maxSizeBytes} bytes is more than ${this.#maxTableBytes}`);
-    this.table.resize(maxSizeBytes);
+    this.#table.resize(maxSizeBytes);
   }
 
   /** An integer (section 5.1) whose prefix is the bits `mask` of the current byte. */
@@ -156,7 +169,7 @@ export interface EncodableField {
  */
 export class HpackEncoder {
   readonly #maxTableBytes: number;
-  readonly table: DynamicTable;
+  readonly #table: DynamicTable;
   /**
    * The smallest size since the last block, if the table became smaller: it must be announced, and
    * then the current one.
@@ -168,16 +181,24 @@ export class HpackEncoder {
   /** @param maxTableBytes the largest size of the table, whatever the peer allows */
   constructor(maxTableBytes: number = DEFAULT_TABLE_BYTES) {
     this.#maxTableBytes = Math.min(maxTableBytes, DEFAULT_TABLE_BYTES);
-    this.table = new DynamicTable(this.#maxTableBytes);
+    this.#table = new DynamicTable(this.#maxTableBytes);
     if (this.#maxTableBytes < DEFAULT_TABLE_BYTES) this.#announceBytes = this.#maxTableBytes;
+  }
+
+  /**
+   * Changes whenever an index may have a new meaning or the next block must start with a table size
+   * update.
+   */
+  get tableVersion(): number {
+    return this.#table.version;
   }
 
   /** Applies the peer's SETTINGS_HEADER_TABLE_SIZE. */
   limitTable(maxTableBytes: number): void {
     const sizeBytes = Math.min(maxTableBytes, this.#maxTableBytes);
-    if (sizeBytes === this.table.maxSizeBytes) return;
+    if (sizeBytes === this.#table.maxSizeBytes) return;
     this.#announceBytes = Math.min(this.#announceBytes ?? sizeBytes, sizeBytes);
-    this.table.resize(sizeBytes);
+    this.#table.resize(sizeBytes);
   }
 
   /**
@@ -188,11 +209,11 @@ export class HpackEncoder {
     this.#at = 0;
     if (this.#announceBytes !== undefined) {
       this.#integer(0x20, 0x1f, this.#announceBytes);
-      if (this.#announceBytes !== this.table.maxSizeBytes)
-        this.#integer(0x20, 0x1f, this.table.maxSizeBytes);
+      if (this.#announceBytes !== this.#table.maxSizeBytes)
+        this.#integer(0x20, 0x1f, this.#table.maxSizeBytes);
       this.#announceBytes = undefined;
       // The table size update is part of this block only, so a cached copy of it would be wrong.
-      this.table.version++;
+      this.#table.version++;
     }
     for (const field of fields)
       this.#field(field.name, field.value, field.indexing ?? Indexing.None);
@@ -206,7 +227,7 @@ export class HpackEncoder {
     // A field that does not fit would only empty the table.
     if (
       indexing === Indexing.Add &&
-      name.length + value.length + FIELD_OVERHEAD_BYTES > this.table.maxSizeBytes
+      name.length + value.length + FIELD_OVERHEAD_BYTES > this.#table.maxSizeBytes
     )
       indexing = Indexing.None;
     if (whole && indexing !== Indexing.Never) {
@@ -216,14 +237,14 @@ export class HpackEncoder {
     this.#integer(indexing, indexing === Indexing.Add ? 0x3f : 0x0f, index);
     if (index === 0) this.#string(name);
     this.#string(value);
-    if (indexing === Indexing.Add) this.table.insert(new HeaderField(name, value));
+    if (indexing === Indexing.Add) this.#table.insert(new HeaderField(name, value));
   }
 
   /** The index of the field, or of its name, or 0. */
   #find(name: string, value: string): { index: number; whole: boolean } {
     let named = 0;
-    for (let i = 0; i < this.table.length; i++) {
-      const field = this.table.at(i)!;
+    for (let i = 0; i < this.#table.length; i++) {
+      const field = this.#table.at(i)!;
       if (field.name !== name) continue;
       const index = STATIC_TABLE_LENGTH + 1 + i;
       if (field.value === value) return { index, whole: true };
@@ -296,11 +317,7 @@ class DynamicTable {
   #length = 0;
   #sizeBytes = 0;
   #maxSizeBytes: number;
-  /**
-   * Number of changes: while it stays the same, each index means the same field, so a block that
-   * does not change it decodes to the same fields. In an encoder it also changes when the next
-   * block must start with a table size update.
-   */
+  /** Number of changes: while it stays the same, each index means the same field. */
   version = 0;
 
   /** @param maxSizeBytes the maximum sum of the sizes of all fields */

@@ -438,7 +438,7 @@ class HeaderFrames {
       return this.#trailers(streamId, bytes, start, end, endStream);
     connection.streams.lastId = streamId;
     const decoder = this.#decoder;
-    const version = decoder.table.version;
+    const version = decoder.tableVersion;
     let head: RequestHead | string | undefined = this.#heads.find(bytes, start, end, version);
     let truncated = false;
     if (head === undefined) {
@@ -447,7 +447,7 @@ class HeaderFrames {
       head = parseRequestHead(fields);
       truncated = decoder.truncated || fields.some(isTooLong);
       const isRepeatable =
-        decoder.table.version === version && !truncated && typeof head !== "string";
+        decoder.tableVersion === version && !truncated && typeof head !== "string";
       if (isRepeatable) this.#heads.add(bytes, start, end, version, head as RequestHead);
     }
     if (typeof head === "string" || dependsOnItself)

@@ -266,7 +266,7 @@ export class Sender {
 export class FieldEncoder {
   readonly #encoder = new HpackEncoder();
   readonly #blocks = new Map<FieldList, Uint8Array>();
-  #version = this.#encoder.table.version;
+  #version = this.#encoder.tableVersion;
 
   /** Applies the client's SETTINGS_HEADER_TABLE_SIZE. */
   limitTable(maxTableBytes: number): void {
@@ -285,8 +285,8 @@ export class FieldEncoder {
   }
 
   #forgetStale(): boolean {
-    if (this.#version === this.#encoder.table.version) return false;
-    this.#version = this.#encoder.table.version;
+    if (this.#version === this.#encoder.tableVersion) return false;
+    this.#version = this.#encoder.tableVersion;
     this.#blocks.clear();
     return true;
   }
