@@ -107,7 +107,7 @@ test("a profile of a running member names the functions that served the load", a
   // Of the sources: a profile of a bundle would name files that nobody knows.
   assert.match(topTable(profiled, 500), / packages\/store\/src\/requests\/range\.ts:\d+/);
   const html = flameHtml("a <b>", profiled.tree);
-  assert.match(html, /<title>a &lt;b><\/title>/);
+  assert.match(html, /<title>a &lt;b&gt;<\/title>/);
   const data = /const tree = (.*);\n/.exec(html)![1];
   assert.deepEqual([JSON.parse(data)[0], data.includes("<")], ["(root)", false]);
 });
