@@ -8,11 +8,11 @@ const MAX_RENEWED_ENTRIES = 4096;
  * A map whose entries come and go all the time, such as calls under way.
  *
  * A Map of V8 takes a new table when its table is full of deleted entries, and the old table keeps
- * a pointer to the new one (OrderedHashTable::Rehash). A table that a full collection has found
- * alive counts as alive for the collector of young objects until the next full collection, whatever
- * became of it. So it keeps the next table alive, with the entries that were in it, which keeps the
- * one after it: most of what passes through the Map is copied twice, and fills the old generation.
- * Here a new Map, to which no old table points, takes the place of the old one from time to time.
+ * a pointer to the new one. A table that a full collection has found alive counts as alive for the
+ * collector of young objects until the next full collection, whatever became of it. So it keeps the
+ * next table alive, with the entries that were in it, which keeps the one after it: most of what
+ * passes through the Map is copied twice, and fills the old generation. Here a new Map, to which no
+ * old table points, takes the place of the old one from time to time.
  */
 export class BriefMap<K, V> {
   #entries = new Map<K, V>();
@@ -47,7 +47,7 @@ export class BriefMap<K, V> {
     this.#entries.clear();
   }
 
-  /** The entries in the order in which their keys were added; as of Map, they may change meanwhile. */
+  /** The entries in the order of their first addition; as of Map, they may change meanwhile. */
   *[Symbol.iterator](): Generator<readonly [K, V], void> {
     this.#iterations++;
     try {
