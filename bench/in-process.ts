@@ -5,7 +5,8 @@
  *     ./dev bench in-process [--runs 9] [--calls 5000] [--resets 300]
  *
  * Calls of startMember()'s client, which has no sockets, on a member in memory: medians over the
- * runs. Puts into a member with files, beside a bare fdatasync. And cluster.reset() to a named point, after a test that has changed ten of a hundred keys.
+ * runs. Puts into a member with files, beside a bare fdatasync. And cluster.reset() to a named
+ * point, after a test that has changed ten of a hundred keys.
  */
 
 import { mkdtempSync, rmSync } from "node:fs";
