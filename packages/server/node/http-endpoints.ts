@@ -2,7 +2,7 @@
 import { randomBytes } from "node:crypto";
 import type { Console } from "@quorate/console";
 import { type HttpExchangeHandler, type HttpHandler, type Logger, plainError } from "@quorate/host";
-import { type HttpKvParts, httpKv } from "@quorate/http-kv";
+import type { HttpKvParts } from "@quorate/http-kv";
 import type { Member } from "@quorate/member";
 import { prometheusExposition } from "@quorate/metrics/node";
 import { idToHex } from "@quorate/proto";
@@ -16,8 +16,8 @@ import { versionOf } from "../src/http/peer-endpoints.ts";
 import type { ProcessDeps } from "./resources.ts";
 
 /**
- * The endpoints of the client port that have data, by path, besides the JSON gateway's. The v2 API
- * is loaded where it is on.
+ * The endpoints of the client port that have data, by path, besides the JSON gateway's. Each is
+ * loaded where it is on.
  */
 export async function dataEndpoints(
   { enableV2, http }: Pick<ServerConfig, "enableV2" | "http">,
@@ -27,8 +27,9 @@ export async function dataEndpoints(
 ): Promise<ReadonlyMap<string, HttpExchangeHandler>> {
   const hashKey = randomBytes(32);
   const v2 = enableV2 ? await import("@quorate/v2") : undefined;
+  const keys = http.areKeysOn ? await import("@quorate/http-kv") : undefined;
   return new Map([
-    ...(http.areKeysOn ? httpKv(member, { ...parts, access: http, hashKey }) : []),
+    ...(keys?.httpKv(member, { ...parts, access: http, hashKey }) ?? []),
     ...(v2?.v2Routes(member, { ...parts, hashKey }) ?? []),
     ...(page?.routes(parts) ?? []),
   ]);
