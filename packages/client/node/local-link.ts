@@ -2,7 +2,7 @@
  * A link to a member in this process: its services are called directly, without sockets, frames or
  * copies but of what a caller could change.
  */
-import type { Clock, Timer } from "@quorate/host";
+import { BriefSet, type Clock, type Timer } from "@quorate/host";
 import { GrpcCode } from "@quorate/proto";
 import {
   type CallContext,
@@ -39,7 +39,7 @@ export class LocalLink implements Link {
   readonly endpoint: string;
   readonly #services: LocalServices;
   readonly #clock: Clock;
-  readonly #open = new Set<Open>();
+  readonly #open = new BriefSet<Open>();
   /** One timer for all deadlines, which stays when a call has ended: the next one needs it. */
   #timer: Timer | undefined;
   #timerMs = Number.POSITIVE_INFINITY;
