@@ -168,7 +168,7 @@ class LocalContext implements CallContext {
 /** One call, from its start to its first end. */
 class LocalCall implements Open, Receiver<UnaryResponse> {
   readonly #context: LocalContext;
-  readonly #open: Set<Open>;
+  readonly #open: BriefSet<Open>;
   readonly #signal: AbortSignal | undefined;
   readonly #resolve: (response: Uint8Array) => void;
   readonly #reject: (error: LinkError) => void;
@@ -177,7 +177,7 @@ class LocalCall implements Open, Receiver<UnaryResponse> {
   /** @param open the link's; the call is in it until it ends */
   constructor(
     context: LocalContext,
-    open: Set<Open>,
+    open: BriefSet<Open>,
     signal: AbortSignal | undefined,
     resolve: (response: Uint8Array) => void,
     reject: (error: LinkError) => void,
