@@ -5,11 +5,16 @@
  *     ./dev bench in-process [--runs 9] [--calls 5000] [--resets 300]
  *
  * Calls of startMember()'s client, which has no sockets, on a member in memory: medians over the
- * runs. And cluster.reset() to a named point, after a test that has changed ten of a hundred keys.
+ * runs. Puts into a member with files, beside a bare fdatasync. And cluster.reset() to a named
+ * point, after a test that has changed ten of a hundred keys.
  */
 
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { setImmediate as turn } from "node:timers/promises";
 import { startMember } from "@quorate/embed/node";
+import { nodeDisk } from "@quorate/host/node";
 import { testCluster } from "@quorate/testing";
 import { count, readArguments, valueOption } from "../scripts/dev/command-line.ts";
 import { align, median } from "./report.ts";
@@ -42,6 +47,54 @@ async function costOf(call: () => Promise<unknown>, atOnce: number): Promise<num
   const costs: number[] = [];
   for (let i = 0; i < count("runs", args.runs); i++) costs.push((await cpuMicros(run)) / calls);
   return median(costs);
+}
+
+/** What no put of a member with files can be quicker than. */
+async function syncMs(dir: string): Promise<number> {
+  const file = nodeDisk.open(join(dir, "sync"), "create");
+  const block = new Uint8Array(4096);
+  const tookMs: number[] = [];
+  for (let i = 0; i < 300; i++) {
+    const fromMs = performance.now();
+    file.write([block], i * block.length);
+    file.dataSyncNow();
+    tookMs.push(performance.now() - fromMs);
+  }
+  file.close();
+  return median(tookMs);
+}
+
+/** One put after the other into a member with files, beside a write with fdatasync alone. */
+async function puts(): Promise<void> {
+  const dir = mkdtempSync(join(tmpdir(), "quorate-bench-"));
+  const tookMs: number[] = [];
+  let cpuMs = 0;
+  const floorMs = await syncMs(dir);
+  {
+    await using member = await startMember({ dataDir: join(dir, "data") });
+    const client = member.client();
+    const value = "x".repeat(256);
+    for (let i = 0; i < 1000; i++) await client.put("key", value);
+    const micros = await cpuMicros(async () => {
+      for (let i = 0; i < 1000; i++) {
+        const fromMs = performance.now();
+        await client.put("key", value);
+        tookMs.push(performance.now() - fromMs);
+      }
+    });
+    cpuMs = micros / 1000 / 1000;
+  }
+  rmSync(dir, { recursive: true });
+  console.log(
+    align(
+      [
+        ["with files, one at once", "elapsed ms, p50", "processor ms"],
+        ["put", median(tookMs).toFixed(3), cpuMs.toFixed(3)],
+        ["write and fdatasync of 4 KiB alone", floorMs.toFixed(3), ""],
+      ],
+      [0],
+    ),
+  );
 }
 
 async function calls(): Promise<void> {
@@ -81,6 +134,7 @@ async function resets(members: 1 | 3): Promise<string[]> {
 }
 
 await calls();
+await puts();
 console.log(
   align(
     [

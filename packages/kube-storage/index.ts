@@ -13,6 +13,7 @@ export {
   type StatedKind,
   statedKind,
 } from "./src/codec/json-parser.ts";
+export { type KubeAccess, kubeAccessOf } from "./src/codec/kubeconfig.ts";
 export { fitsDepth, MAX_JSON_DEPTH } from "./src/codec/limits.ts";
 export { canonicalQuantity, DECIMAL, quantityNumber } from "./src/codec/quantity.ts";
 export { storedValueText } from "./src/codec/stored-value.ts";

@@ -2,16 +2,21 @@
  * A link to a member in this process: its services are called directly, without sockets, frames or
  * copies but of what a caller could change.
  */
-import type { Clock, Timer } from "@quorate/host";
+import { BriefSet, type Clock, type Timer } from "@quorate/host";
 import { GrpcCode } from "@quorate/proto";
 import {
   type CallContext,
+  deliver,
+  isLate,
   ownedMessage,
+  type Receiver,
   type ServiceTable,
   type Status,
   type StreamCall,
   type StreamListener,
   statusOf,
+  type UnaryHandler,
+  type UnaryResponse,
 } from "@quorate/rpc";
 import { type CallMetadata, type Link, LinkError, type LinkStream } from "../src/link.ts";
 import { CLOSED, EngineStream, type OpenedCall } from "./engine-stream.ts";
@@ -39,7 +44,7 @@ export class LocalLink implements Link {
   readonly endpoint: string;
   readonly #services: LocalServices;
   readonly #clock: Clock;
-  readonly #open = new Set<Open>();
+  readonly #open = new BriefSet<Open>();
   /** One timer for all deadlines, which stays when a call has ended: the next one needs it. */
   #timer: Timer | undefined;
   #timerMs = Number.POSITIVE_INFINITY;
@@ -65,33 +70,9 @@ export class LocalLink implements Link {
       if (handler === undefined) throw unimplemented(path);
       const deadlineMs = this.#clock.monotonicMs() + timeoutMs;
       const context = new LocalContext(path, metadata, deadlineMs);
-      const stop = (): void => call.ended(ABORTED);
-      const over = (): void => {
-        this.#open.delete(call);
-        signal?.removeEventListener("abort", stop);
-      };
-      const fail = (status: Status): void => {
-        over();
-        reject(new LinkError(status.code, status.message, true));
-      };
-      const call: Open = {
-        deadlineMs,
-        ended(status) {
-          context.cancel();
-          fail(status);
-        },
-      };
-      this.#open.add(call);
-      signal?.addEventListener("abort", stop);
+      const call = new LocalCall(context, this.#open, signal, resolve, reject);
       if (deadlineMs < this.#timerMs) this.#setTimer(deadlineMs);
-      const answer = async () => handler(request, context);
-      answer().then(
-        (response) => {
-          over();
-          resolve(ownedMessage(response));
-        },
-        (error: unknown) => fail(statusOf(error)),
-      );
+      call.start(handler, request);
     });
   }
 
@@ -181,6 +162,73 @@ class LocalContext implements CallContext {
   cancel(): void {
     this.cancelled = true;
     this.#listener?.();
+  }
+}
+
+/** One call, from its start to its first end. */
+class LocalCall implements Open, Receiver<UnaryResponse> {
+  readonly #context: LocalContext;
+  readonly #open: BriefSet<Open>;
+  readonly #signal: AbortSignal | undefined;
+  readonly #resolve: (response: Uint8Array) => void;
+  readonly #reject: (error: LinkError) => void;
+  readonly #stop: (() => void) | undefined;
+
+  /** @param open the link's; the call is in it until it ends */
+  constructor(
+    context: LocalContext,
+    open: BriefSet<Open>,
+    signal: AbortSignal | undefined,
+    resolve: (response: Uint8Array) => void,
+    reject: (error: LinkError) => void,
+  ) {
+    this.#context = context;
+    this.#open = open;
+    this.#signal = signal;
+    this.#resolve = resolve;
+    this.#reject = reject;
+    this.#stop = signal && (() => this.ended(ABORTED));
+    open.add(this);
+    if (this.#stop !== undefined) signal?.addEventListener("abort", this.#stop);
+  }
+
+  get deadlineMs(): number | undefined {
+    return this.#context.deadlineMs;
+  }
+
+  start(handler: UnaryHandler, request: Uint8Array): void {
+    try {
+      const result = handler(request, this.#context);
+      if (isLate(result)) deliver(result, this);
+      else this.resolved(result);
+    } catch (error) {
+      this.rejected(error);
+    }
+  }
+
+  resolved(response: UnaryResponse): void {
+    this.#over();
+    this.#resolve(ownedMessage(response));
+  }
+
+  rejected(error: unknown): void {
+    this.#fail(statusOf(error));
+  }
+
+  /** Aborted, late, or the link's end. */
+  ended(status: Status): void {
+    this.#context.cancel();
+    this.#fail(status);
+  }
+
+  #fail({ code, message }: Status): void {
+    this.#over();
+    this.#reject(new LinkError(code, message, true));
+  }
+
+  #over(): void {
+    this.#open.delete(this);
+    if (this.#stop !== undefined) this.#signal?.removeEventListener("abort", this.#stop);
   }
 }
 

@@ -517,29 +517,29 @@ export class Client implements KvCaller, AsyncDisposable {
     only?: Link,
   ): Promise<T> {
     const trace: CallTrace = { method: method.path, endpoint: undefined, attempts: 0 };
-    const plan = {
-      trace,
-      path: method.path,
-      request: method.requestType.encode(request),
-      repeatable: options.repeat ?? repeatable,
-      timeoutMs: options.timeoutMs,
-      signal: options.signal,
-    };
-    return this.#tracer.call(trace, () => this.#loggedIn(method, plan, options, only));
+    const bytes = method.requestType.encode(request);
+    const isRepeatable = options.repeat ?? repeatable;
+    const run = () => this.#loggedIn(method, bytes, isRepeatable, options, trace, only);
+    return this.#tracer.call(trace, run);
   }
 
   /** Makes a call, with a new token where the present one is not accepted. */
   async #loggedIn<T>(
     method: UnaryMethod<T>,
-    plan: Omit<CallPlan, "metadata">,
+    request: Uint8Array,
+    repeatable: boolean,
     options: CallOptions,
+    trace: CallTrace,
     only: Link | undefined,
   ): Promise<T> {
     if (this.#token === undefined && this.#user !== undefined) await this.login(options);
     const token = this.#token;
-    const { responseType } = method;
+    const { path, responseType } = method;
+    const { timeoutMs, signal } = options;
+    const metadata = { token };
+    const plan: CallPlan = { trace, path, request, repeatable, timeoutMs, signal, metadata };
     try {
-      return responseType.decode(await this.#failover.call({ ...plan, metadata: { token } }, only));
+      return responseType.decode(await this.#failover.call(plan, only));
     } catch (error) {
       // The token has expired, or users have changed. The server refuses such a call before it does
       // anything, so even a write can be retried.
@@ -551,8 +551,8 @@ export class Client implements KvCaller, AsyncDisposable {
         throw error;
       if (this.#token === token) this.#token = undefined;
       await this.login(options);
-      const metadata = { token: this.#token };
-      return responseType.decode(await this.#failover.call({ ...plan, metadata }, only));
+      const renewed = { ...plan, metadata: { token: this.#token } };
+      return responseType.decode(await this.#failover.call(renewed, only));
     }
   }
 

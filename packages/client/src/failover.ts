@@ -89,76 +89,79 @@ export class Failover {
     }
     this.#pending++;
     try {
-      return await this.#attempts(plan, only);
+      const { path, signal } = plan;
+      const endMs = this.#clock.nowMs() + (plan.timeoutMs ?? this.#options.timeoutMs);
+      let backoff: Backoff | undefined;
+      let before: { readonly error: LinkError; readonly link: Link } | undefined;
+      /** Those that refused a certificate, or had one refused, since another failure. */
+      let untrusted: Set<Link> | undefined;
+      let mayHaveHappened = false;
+      if (only === undefined && this.#endpoints.count === 0)
+        await this.#found(plan, endMs - this.#clock.nowMs());
+      for (let attempt = 1; ; attempt++) {
+        const place = only === undefined ? this.#endpoints.take() : undefined;
+        const link = defined(only ?? place?.link, "an endpoint");
+        const round = only === undefined ? this.#endpoints.count : 1;
+        const beginMs = this.#clock.nowMs();
+        const leftMs = endMs - beginMs;
+        if (plan.trace !== undefined) noteAttempt(plan.trace, link, attempt);
+        if (only === undefined) this.#leader?.look(plan.metadata, attempt > 1);
+        try {
+          const response = await link.call(
+            path,
+            plan.request,
+            plan.metadata,
+            Math.min(this.#options.dialTimeoutMs, leftMs),
+            leftMs,
+            signal,
+          );
+          if (place !== undefined) this.#endpoints.end(place, "answered");
+          return response;
+        } catch (error) {
+          const outcome = this.#outcomeOf(error, this.#clock.nowMs() - beginMs);
+          if (place !== undefined) this.#endpoints.end(place, outcome);
+          if (!(error instanceof LinkError)) throw error;
+          mayHaveHappened ||= isOpen(error);
+          const facts = {
+            method: path,
+            endpoint: link.endpoint,
+            attempts: attempt,
+            mayHaveHappened,
+          };
+          if (signal?.aborted) throw abortError(signal, facts);
+          untrusted = error.isUntrusted ? (untrusted ?? new Set()).add(link) : undefined;
+          // No endpoint is left that could be another's.
+          if (untrusted !== undefined && untrusted.size >= round)
+            throw failure(error, facts, false);
+          // The link's own clock may be a little ahead.
+          const isOver =
+            this.#clock.nowMs() >= endMs || error.grpcCode === GrpcCode.DeadlineExceeded;
+          if (
+            isOver ||
+            !mayRepeat(error, plan.repeatable) ||
+            attempt >= MAX_ATTEMPTS ||
+            this.#closed
+          ) {
+            // If the timeout cut the last attempt short, the error of the attempt before says more.
+            const reported =
+              isOver && leftMs < this.#options.dialTimeoutMs
+                ? (before ?? { error, link })
+                : { error, link };
+            throw failure(reported.error, { ...facts, endpoint: reported.link.endpoint }, isOver);
+          }
+          before = { error, link };
+          if (attempt % round !== 0) continue;
+          backoff ??= new Backoff(ROUNDS);
+          const pauseMs = backoff.nextMs();
+          if (this.#clock.nowMs() + pauseMs >= endMs) throw failure(error, facts, true);
+          if (only === undefined) this.#endpoints.lookAgain();
+          await this.#clock.sleep(pauseMs, signal);
+          if (signal?.aborted) throw abortError(signal, facts);
+          if (this.#closed) throw failure(error, facts, false);
+        }
+      }
     } finally {
       this.#pending--;
-    }
-  }
-
-  async #attempts(plan: CallPlan, only: Link | undefined): Promise<Uint8Array> {
-    const { path, signal } = plan;
-    const endMs = this.#clock.nowMs() + (plan.timeoutMs ?? this.#options.timeoutMs);
-    const backoff = new Backoff(ROUNDS);
-    let before: { readonly error: LinkError; readonly link: Link } | undefined;
-    /** Those that refused a certificate, or had one refused, since another failure. */
-    const untrusted = new Set<Link>();
-    let mayHaveHappened = false;
-    if (only === undefined && this.#endpoints.count === 0)
-      await this.#found(plan, endMs - this.#clock.nowMs());
-    for (let attempt = 1; ; attempt++) {
-      const place = only === undefined ? this.#endpoints.take() : undefined;
-      const link = defined(only ?? place?.link, "an endpoint");
-      const round = only === undefined ? this.#endpoints.count : 1;
-      const beginMs = this.#clock.nowMs();
-      const leftMs = endMs - beginMs;
-      if (plan.trace !== undefined) noteAttempt(plan.trace, link, attempt);
-      if (only === undefined) this.#leader?.look(plan.metadata, attempt > 1);
-      try {
-        const response = await link.call(
-          path,
-          plan.request,
-          plan.metadata,
-          Math.min(this.#options.dialTimeoutMs, leftMs),
-          leftMs,
-          signal,
-        );
-        if (place !== undefined) this.#endpoints.end(place, "answered");
-        return response;
-      } catch (error) {
-        const outcome = this.#outcomeOf(error, this.#clock.nowMs() - beginMs);
-        if (place !== undefined) this.#endpoints.end(place, outcome);
-        if (!(error instanceof LinkError)) throw error;
-        mayHaveHappened ||= isOpen(error);
-        const facts = { method: path, endpoint: link.endpoint, attempts: attempt, mayHaveHappened };
-        if (signal?.aborted) throw abortError(signal, facts);
-        if (error.isUntrusted) untrusted.add(link);
-        else untrusted.clear();
-        // No endpoint is left that could be another's.
-        if (untrusted.size >= round) throw failure(error, facts, false);
-        // The link's own clock may be a little ahead.
-        const isOver = this.#clock.nowMs() >= endMs || error.grpcCode === GrpcCode.DeadlineExceeded;
-        if (
-          isOver ||
-          !mayRepeat(error, plan.repeatable) ||
-          attempt >= MAX_ATTEMPTS ||
-          this.#closed
-        ) {
-          // If the timeout cut the last attempt short, the error of the attempt before says more.
-          const reported =
-            isOver && leftMs < this.#options.dialTimeoutMs
-              ? (before ?? { error, link })
-              : { error, link };
-          throw failure(reported.error, { ...facts, endpoint: reported.link.endpoint }, isOver);
-        }
-        before = { error, link };
-        if (attempt % round !== 0) continue;
-        const pauseMs = backoff.nextMs();
-        if (this.#clock.nowMs() + pauseMs >= endMs) throw failure(error, facts, true);
-        if (only === undefined) this.#endpoints.lookAgain();
-        await this.#clock.sleep(pauseMs, signal);
-        if (signal?.aborted) throw abortError(signal, facts);
-        if (this.#closed) throw failure(error, facts, false);
-      }
     }
   }
 

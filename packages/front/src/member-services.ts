@@ -7,7 +7,13 @@
  * It sends what the engine has checked, and nothing else; the client's identity and metadata once
  * for all calls of a connection that have the same.
  */
-import type { Clock, HttpExchange, HttpExchangeHandler, HttpExchangeListener } from "@quorate/host";
+import {
+  BriefMap,
+  type Clock,
+  type HttpExchange,
+  type HttpExchangeHandler,
+  type HttpExchangeListener,
+} from "@quorate/host";
 import { EMPTY, equals, GrpcCode, toUtf8 } from "@quorate/proto";
 import {
   type CallContext,
@@ -73,7 +79,7 @@ export class MemberServices implements LinkOwner {
   readonly #link: Link;
   readonly #deps: MemberServicesDeps;
   readonly #callers: CallerSlots;
-  readonly #calls = new Map<number, OpenCall>();
+  readonly #calls = new BriefMap<number, OpenCall>();
   #lastCall = 0;
   /** Calls that have sent their last message again, as the record has them. */
   readonly #again = new Uint8Array(4 * MAX_AGAIN_CALLS);

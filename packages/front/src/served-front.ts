@@ -7,7 +7,7 @@
  * Nothing in a record is trusted: a kind, method, call or length that cannot be breaks the link.
  * All calls of the front-end are then cancelled, as for a connection that is lost.
  */
-import type { Clock, HttpExchangeHandler, Logger } from "@quorate/host";
+import { BriefMap, type Clock, type HttpExchangeHandler, type Logger } from "@quorate/host";
 import {
   DeadlineQueue,
   HttpDate,
@@ -74,7 +74,7 @@ export class ServedFront implements LinkOwner {
   readonly #deps: ServedFrontDeps;
   readonly #unary: readonly Method<UnaryHandler>[];
   readonly #stream: readonly Method<StreamHandler>[];
-  readonly #calls = new Map<number, FrontCall>();
+  readonly #calls = new BriefMap<number, FrontCall>();
   readonly #callers: (FrontCaller | undefined)[] = [];
   readonly #fields: ReadonlyMap<string, number>;
   readonly #context: ServedContext;

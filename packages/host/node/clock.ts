@@ -4,6 +4,9 @@
 import type { Clock, Timer } from "../src/clock.ts";
 import { Turns } from "../src/turns.ts";
 
+/** Held here: the global one is found by a getter, at each use. */
+const time = performance;
+
 /** The longest delay that setTimeout accepts; a longer one is split. */
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
@@ -49,7 +52,7 @@ class NodeClock implements Clock {
   }
 
   monotonicMs(): number {
-    return performance.now();
+    return time.now();
   }
 
   after(delayMs: number, task: () => void): Timer {
@@ -65,14 +68,14 @@ class NodeClock implements Clock {
     // so that an idle process wakes up once for all of them.
     const onGrid = (ms: number) =>
       periodMs % COMMON_GRID_MS === 0 ? Math.ceil(ms / COMMON_GRID_MS) * COMMON_GRID_MS : ms;
-    let dueMs = onGrid(performance.now() + periodMs);
+    let dueMs = onGrid(time.now() + periodMs);
     const run = () => {
-      const nowMs = performance.now();
+      const nowMs = time.now();
       dueMs = dueMs + periodMs > nowMs ? dueMs + periodMs : onGrid(nowMs + periodMs);
       timer.set(dueMs - nowMs, run);
       task();
     };
-    timer.set(dueMs - performance.now(), run);
+    timer.set(dueMs - time.now(), run);
     return timer;
   }
 

@@ -117,6 +117,18 @@ export function keyspaceContract(name: string, make: () => KeyspacesUnderTest): 
       assert.deepEqual(await collect(keyspace.scan({})), ["k=v"]);
     });
 
+    it("keeps values of all lengths apart", async () => {
+      const lengths = [0, 1, 1023, 1024, 1025, 4095, 4096, 4097, ...new Array(100).fill(100)];
+      const records = lengths.map((length, at) => ({
+        key: Uint8Array.of(at),
+        value: new Uint8Array(length).fill(at),
+      }));
+      await keyspace.write(records);
+      for (const { key, value } of records) {
+        assert.equal(Buffer.compare(keyspace.get(key)!, value), 0);
+      }
+    });
+
     it("orders keys by their bytes, as unsigned numbers, a prefix first", async () => {
       const keys = ["\xff\xff", "\x00", "a", "\x7f", "\x80", "ab", "\xff", "\x00\x00"];
       await keyspace.write(keys.map((key) => put(key, "v")));

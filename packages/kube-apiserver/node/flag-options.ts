@@ -5,6 +5,7 @@ import type { FlagValues } from "@quorate/cli";
 import { splitHostPort } from "@quorate/host";
 import { CodedError } from "@quorate/proto";
 import { OIDC_ALGORITHMS } from "../src/authn/oidc-tokens.ts";
+import type { RemoteReviewVersion } from "../src/authn/remote-reviews.ts";
 import { AUTHORIZATION_MODES, type AuthorizationMode } from "../src/authz/union.ts";
 import type { PortRange } from "../src/builtin/node-ports.ts";
 import { AddressRange } from "../src/builtin/service-ranges.ts";
@@ -66,7 +67,9 @@ export function optionsOf(flags: FlagValues): ServeOptions {
     tokenAuthFile: flags.string("token-auth-file"),
     oidc: oidcOf(flags),
     serviceAccounts: serviceAccountsOf(flags),
+    webhookTokens: webhookTokensOf(flags),
     authorizationModes: modesOf(flags),
+    webhookDecisions: webhookDecisionsOf(flags),
     anonymousAuth: flags.bool("anonymous-auth"),
     enforceOwnerReferences: pluginsOf(flags).has(OWNER_REFERENCES),
     enforceLimitRanges: pluginsOf(flags).has(LIMIT_RANGER),
@@ -119,6 +122,46 @@ function oidcOf(flags: FlagValues): ServeOptions["oidc"] {
     requiredClaims: new Map(requiredClaims),
     caFile: flags.string("oidc-ca-file"),
   };
+}
+
+function webhookTokensOf(flags: FlagValues): ServeOptions["webhookTokens"] {
+  const configFile = flags.string("authentication-token-webhook-config-file");
+  if (configFile === "") return undefined;
+  return {
+    configFile,
+    version: reviewVersionOf(
+      flags.string("authentication-token-webhook-version"),
+      "unsupported authentication webhook version",
+    ),
+    cacheTtlMs: flags.durationMs("authentication-token-webhook-cache-ttl"),
+  };
+}
+
+function webhookDecisionsOf(flags: FlagValues): ServeOptions["webhookDecisions"] {
+  const configFile = flags.string("authorization-webhook-config-file");
+  const isWanted = modesOf(flags).includes("Webhook");
+  if (isWanted && configFile === "")
+    throw new FlagRefusal("authorization-mode Webhook's authorization config file not passed");
+  if (!isWanted && configFile !== "")
+    throw new FlagRefusal(
+      "cannot specify --authorization-webhook-config-file without mode Webhook",
+    );
+  if (!isWanted) return undefined;
+  return {
+    configFile,
+    version: reviewVersionOf(
+      flags.string("authorization-webhook-version"),
+      "unsupported webhook authorizer version",
+    ),
+    allowedMs: flags.durationMs("authorization-webhook-cache-authorized-ttl"),
+    refusedMs: flags.durationMs("authorization-webhook-cache-unauthorized-ttl"),
+  };
+}
+
+function reviewVersionOf(version: string, problem: string): RemoteReviewVersion {
+  if (version === "v1" || version === "v1beta1") return version;
+  const supported = 'supported versions are "v1", "v1beta1"';
+  throw new FlagRefusal(`${problem} ${JSON.stringify(version)}, ${supported}`);
 }
 
 function chaosOf(text: string): ChaosSettings | undefined {

@@ -1,6 +1,7 @@
 /** What an API server is started with, from flags or from a program. */
 
 import type { OidcSettings } from "../src/authn/oidc-tokens.ts";
+import type { WebhookDecisionSettings, WebhookTokenSettings } from "../src/authz/access.ts";
 import type { AuthorizationMode } from "../src/authz/union.ts";
 import type { PortRange } from "../src/builtin/node-ports.ts";
 import type { ChaosFault } from "../src/chaos/chaos.ts";
@@ -69,7 +70,13 @@ export interface ServeOptions {
     readonly signingKeyFile: string;
     readonly keyFiles: readonly string[];
   };
+  /** A webhook that knows tokens, by its kubeconfig; undefined for none. */
+  readonly webhookTokens: (WebhookTokenSettings & { readonly configFile: string }) | undefined;
   readonly authorizationModes: readonly AuthorizationMode[];
+  /** Of the mode Webhook. */
+  readonly webhookDecisions:
+    | (WebhookDecisionSettings & { readonly configFile: string })
+    | undefined;
   readonly anonymousAuth: boolean;
   /** Setting owner references that block a deletion needs permission to finalize the owner. */
   readonly enforceOwnerReferences: boolean;
@@ -145,7 +152,9 @@ export const DEFAULT_SERVE_OPTIONS: Omit<ServeOptions, "dataDir"> = {
     signingKeyFile: "",
     keyFiles: [],
   },
+  webhookTokens: undefined,
   authorizationModes: ["RBAC"],
+  webhookDecisions: undefined,
   anonymousAuth: true,
   enforceOwnerReferences: false,
   enforceLimitRanges: true,

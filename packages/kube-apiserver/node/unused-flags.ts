@@ -45,14 +45,10 @@ const REASONS: Readonly<Record<string, string>> = {
     audit-webhook-batch-throttle-qps audit-webhook-config-file audit-webhook-initial-backoff
     audit-webhook-mode audit-webhook-truncate-enabled? audit-webhook-truncate-max-batch-size
     audit-webhook-truncate-max-event-size audit-webhook-version`,
-  "users are certificates, tokens of --token-auth-file, service accounts and --oidc-issuer-url": `
-    authentication-token-webhook-cache-ttl authentication-token-webhook-config-file
-    authentication-token-webhook-version enable-bootstrap-token-auth?`,
+  "there are no tokens that begin a cluster": "enable-bootstrap-token-auth?",
   "tokens of service accounts are looked up, and as long as asked for": `
     service-account-extend-token-expiration? service-account-jwks-uri service-account-lookup?
     service-account-signing-endpoint`,
-  "authorization is by --authorization-mode": `authorization-webhook-cache-authorized-ttl
-    authorization-webhook-cache-unauthorized-ttl authorization-webhook-version`,
   "see --enable-admission-plugins": "admission-control",
   "metrics are as they are": `allow-metric-labels allow-metric-labels-manifest disabled-metrics
     show-hidden-metrics-for-version`,
@@ -63,7 +59,7 @@ const REASONS: Readonly<Record<string, string>> = {
 };
 
 const REFUSED = `authentication-config authorization-config authorization-policy-file
-  authorization-webhook-config-file admission-control-config-file tls-cipher-suites
+  admission-control-config-file tls-cipher-suites
   tls-min-version`;
 
 const words = (text: string): string[] => text.split(/\s+/).filter((word) => word !== "");

@@ -21,6 +21,10 @@ export const commands: PackageCommands = {
       about: "kube-apiserver's responses",
       file: "packages/kube-apiserver/test/interop/rest/main.ts",
     },
+    access: {
+      about: "webhooks that know tokens and decide, before kube-apiserver",
+      file: "packages/kube-apiserver/test/interop/access/main.ts",
+    },
     aggregation: {
       about: "kube-apiserver before other API servers",
       file: "packages/kube-apiserver/test/interop/aggregation/main.ts",

@@ -2,7 +2,7 @@
  * Deadlines of calls, cheap to add and to remove: nearly every call ends long before its own.
  * Deadlines are grouped into slots of a few milliseconds with one timer each.
  */
-import type { Clock, Timer } from "@quorate/host";
+import { BriefMap, type Clock, type Timer } from "@quorate/host";
 
 /** The most by which `expired` is late; it is never early. */
 export const DEADLINE_SLOT_MS = 10;
@@ -22,7 +22,7 @@ interface Slot {
 
 export class DeadlineQueue {
   readonly #clock: Clock;
-  readonly #slots = new Map<number, Slot>();
+  readonly #slots = new BriefMap<number, Slot>();
 
   constructor(clock: Clock) {
     this.#clock = clock;

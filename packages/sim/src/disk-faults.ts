@@ -238,12 +238,12 @@ export class DiskFaults {
   damageRecord(): boolean {
     const { disk, keyspaces, random, storePath, report } = this.#deps;
     const prefix = RECORDS[random.below(RECORDS.length)];
-    const records = keyspaces.records(storePath);
-    const keys = [...(records?.keys() ?? [])].filter((key) => key.startsWith(prefix)).sort();
+    const values = keyspaces.values(storePath);
+    const keys = [...(values?.keys() ?? [])].filter((key) => key.startsWith(prefix)).sort();
     if (keys.length === 0) return false;
     const key = keys[random.below(keys.length)];
     const index =
-      prefix === "mconsistent_index" ? readU64BE(defined(records!.get(key), "the record")[1]) : 0;
+      prefix === "mconsistent_index" ? readU64BE(defined(values!.get(key), "the record")) : 0;
     const lower = index > 1 && random.below(2) === 0 ? new Uint8Array(8) : undefined;
     if (lower !== undefined) writeU64BE(lower, index - 1 - random.below(Math.min(3, index - 1)));
     keyspaces.alter(storePath, key, lower);

@@ -125,8 +125,8 @@ class Sabotage {
   /** Alters a record; false if there is none yet. */
   alter(): boolean {
     const { keyspaces, random, storePath, report } = this.#deps;
-    const records = keyspaces.records(storePath);
-    const places = [...(records?.keys() ?? [])]
+    const values = keyspaces.values(storePath);
+    const places = [...(values?.keys() ?? [])]
       .filter((place) => place.startsWith(KEY_BUCKET) && place.length === RECORD_KEY_BYTES)
       .sort();
     if (places.length === 0) return false;
@@ -138,7 +138,7 @@ class Sabotage {
           ? random.below(places.length)
           : places.length - 1 - random.below(newest)
       ];
-    const kv = KeyValue.decode(defined(records!.get(place), "the record")[1]);
+    const kv = KeyValue.decode(defined(values!.get(place), "the record"));
     if (kv.value.length === 0) return false;
     const bytes = kv.value.slice();
     bytes[random.below(bytes.length)] ^= 1;
@@ -156,9 +156,9 @@ class Sabotage {
    */
   get standing(): readonly Pick<Alteration, "key" | "revision">[] {
     if (this.#done.length === 0) return [];
-    const records = this.#deps.keyspaces.records(this.#deps.storePath);
+    const values = this.#deps.keyspaces.values(this.#deps.storePath);
     return this.#done.filter(({ place, value }) => {
-      const now = records?.get(place)?.[1];
+      const now = values?.get(place);
       return now !== undefined && equals(now, value);
     });
   }

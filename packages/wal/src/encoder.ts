@@ -6,7 +6,7 @@
  * 0.27 µs by copying and 0.23 µs as a chunk; with 16 KiB, 1.0 and 0.5 µs).
  */
 import { crc32c, putVarint, type raftpb, varintSize } from "@quorate/proto";
-import { encodeMark, RecordType, WORD_BYTES } from "./format.ts";
+import { encodeMark, MARK_BYTES, RecordType, WORD_BYTES } from "./format.ts";
 
 const INITIAL_BYTES = 64 << 10;
 /** A buffer that grew past this size for one batch is replaced after it. */
@@ -28,6 +28,7 @@ export class FrameEncoder {
   /** Data that is not in the buffer, and the offset in the buffer where it belongs. */
   #loose: { readonly at: number; readonly data: Uint8Array }[] = [];
   #looseBytes = 0;
+  readonly #mark = new Uint8Array(MARK_BYTES);
 
   /** @param crc the rolling checksum to continue from */
   constructor(crc: number) {
@@ -118,7 +119,8 @@ export class FrameEncoder {
 
   /** Adds a crc record with a durable mark. */
   mark(durableBytes: number): void {
-    this.#plain(RecordType.Crc, encodeMark(durableBytes));
+    encodeMark(this.#mark, durableBytes);
+    this.#plain(RecordType.Crc, this.#mark);
   }
 
   /** Adds a record that does not change the rolling checksum. */

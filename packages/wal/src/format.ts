@@ -99,15 +99,21 @@ export function segmentFor(segments: readonly SegmentName[], index: number): num
 }
 
 /**
- * The data of a crc record with a durable mark: the first `durableBytes` of this segment are on
- * disk.
+ * Writes the data of a crc record with a durable mark: the first `durableBytes` of this segment are
+ * on disk. @param data of MARK_BYTES
  */
-export function encodeMark(durableBytes: number): Uint8Array {
-  const data = new Uint8Array(MARK_BYTES);
-  const view = new DataView(data.buffer);
-  view.setBigUint64(0, BigInt(durableBytes), true);
-  view.setUint32(8, crc32c(0, data, 0, 8), true);
-  return data;
+export function encodeMark(data: Uint8Array, durableBytes: number): void {
+  putUint32(data, 0, durableBytes);
+  putUint32(data, 4, Math.floor(durableBytes / 2 ** 32));
+  putUint32(data, 8, crc32c(0, data, 0, 8));
+}
+
+/** Little-endian; bits above the 32nd are dropped. */
+function putUint32(data: Uint8Array, at: number, value: number): void {
+  data[at] = value;
+  data[at + 1] = value >>> 8;
+  data[at + 2] = value >>> 16;
+  data[at + 3] = value >>> 24;
 }
 
 /** The length in a durable mark, or undefined if the bytes are not a mark. */

@@ -4,6 +4,7 @@ import { it } from "node:test";
 import {
   decodeMark,
   encodeMark,
+  MARK_BYTES,
   parseIndexedName,
   segmentFor,
   segmentName,
@@ -48,9 +49,11 @@ it("orders segments and finds where reading starts", () => {
 });
 
 it("reads back a mark, and nothing else as one", () => {
-  for (const durableBytes of [0, 8, 64_000_000, 2 ** 40])
-    assert.equal(decodeMark(encodeMark(durableBytes)), durableBytes);
-  const data = encodeMark(123_456);
+  const data = new Uint8Array(MARK_BYTES);
+  for (const durableBytes of [0, 8, 64_000_000, 3_000_000_000, 2 ** 40 + 7, 123_456]) {
+    encodeMark(data, durableBytes);
+    assert.equal(decodeMark(data), durableBytes);
+  }
   for (let bit = 0; bit < data.length * 8; bit++) {
     const flipped = data.slice();
     flipped[bit >> 3] ^= 1 << (bit & 7);

@@ -121,19 +121,23 @@ export class MemoryFile implements DiskFile {
   dataSyncNow(): number {
     this.#checkOpen();
     const error = this.#disk.faultOf({ kind: "sync", path: this.path });
-    this.#content.beginSync();
     if (error) {
+      this.#content.beginSync();
       this.#content.failSync();
       throw error;
     }
-    this.#endSync();
+    if (!this.#isLie()) this.#content.syncNow();
     return this.#disk.nextSyncMs();
   }
 
   #endSync(): void {
-    const { lies } = this.#disk;
-    if (lies?.(this.path, this.#content.firstUnsynced) === true) this.#content.dropSync();
+    if (this.#isLie()) this.#content.dropSync();
     else this.#content.completeSync();
+  }
+
+  #isLie(): boolean {
+    const { lies } = this.#disk;
+    return lies?.(this.path, this.#content.firstUnsynced) === true;
   }
 
   truncate(sizeBytes: number): void {

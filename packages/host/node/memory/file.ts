@@ -11,7 +11,7 @@ const PAGE_BYTES = 4096;
 
 interface Page {
   readonly data: Uint8Array;
-  /** The durable bytes; undefined when they are equal to `data`. */
+  /** Of dirty sectors the durable bytes; undefined when there are none. */
   durable: Uint8Array | undefined;
   /** A bit per sector that may differ from the durable bytes. */
   dirty: number;
@@ -21,8 +21,8 @@ interface Page {
    */
   lost: number;
   /**
-   * During a sync: the bytes that it makes durable, the sectors that it covers, and the sectors
-   * written since it began.
+   * During a sync: the sectors that it covers, the bytes of these that it makes durable, and the
+   * sectors written since it began.
    */
   syncing: { readonly image: Uint8Array; readonly covers: number; since: number } | undefined;
 }
@@ -33,10 +33,16 @@ interface Page {
 const spare: Uint8Array[] = [];
 const MAX_SPARE_PAGES = 64;
 
-function copyOf(data: Uint8Array): Uint8Array {
-  const copy = spare.pop() ?? new Uint8Array(PAGE_BYTES);
-  copy.set(data);
-  return copy;
+function takeSpare(): Uint8Array {
+  return spare.pop() ?? new Uint8Array(PAGE_BYTES);
+}
+
+/** Copies the sectors that `bits` has. */
+function copySectors(to: Uint8Array, from: Uint8Array, bits: number): void {
+  for (let left = bits; left !== 0; left &= left - 1) {
+    const at = (31 - Math.clz32(left & -left)) * SECTOR_BYTES;
+    to.set(from.subarray(at, at + SECTOR_BYTES), at);
+  }
 }
 
 function giveBack(copy: Uint8Array): void {
@@ -93,8 +99,22 @@ export class MemoryFileContent {
   /** Starts a sync of all earlier writes; `completeSync` or `failSync` ends it. */
   beginSync(): void {
     this.#syncingSizeBytes = this.sizeBytes;
-    for (const page of this.#dirtyPages)
-      page.syncing = { image: copyOf(page.data), covers: page.dirty & ~page.lost, since: 0 };
+    for (const page of this.#dirtyPages) {
+      const covers = page.dirty & ~page.lost;
+      page.syncing = { image: takeSpare(), covers, since: 0 };
+      copySectors(page.syncing.image, page.data, covers);
+    }
+  }
+
+  /** A sync of all earlier writes that ends at once, and takes the place of a pending one. */
+  syncNow(): void {
+    this.#durableSizeBytes = this.sizeBytes;
+    this.#syncingSizeBytes = undefined;
+    for (const page of this.#dirtyPages) {
+      page.syncing = undefined;
+      page.dirty &= page.lost;
+      this.#releaseIfClean(page);
+    }
   }
 
   completeSync(): void {
@@ -105,18 +125,18 @@ export class MemoryFileContent {
       const { syncing, durable } = page;
       if (!syncing || !durable) continue;
       page.syncing = undefined;
-      for (let at = 0; at < PAGE_BYTES; at += SECTOR_BYTES) {
-        if (syncing.covers & sectorBit(at))
-          durable.set(syncing.image.subarray(at, at + SECTOR_BYTES), at);
-      }
+      copySectors(durable, syncing.image, syncing.covers);
       giveBack(syncing.image);
       page.dirty = (page.dirty & ~syncing.covers) | syncing.since;
-      if (page.dirty === 0) {
-        giveBack(durable);
-        page.durable = undefined;
-        this.#dirtyPages.delete(page);
-      }
+      this.#releaseIfClean(page);
     }
+  }
+
+  #releaseIfClean(page: Page): void {
+    if (page.dirty !== 0) return;
+    if (page.durable !== undefined) giveBack(page.durable);
+    page.durable = undefined;
+    this.#dirtyPages.delete(page);
   }
 
   /** Where the first sector begins that is not durable; undefined if all are. */
@@ -236,10 +256,11 @@ export class MemoryFileContent {
   /** The page, prepared for changes in the given range. */
   #touch(index: number, offset: number, length: number): Page {
     const page = this.#pages.get(index) ?? this.#newPage(index);
-    page.durable ??= copyOf(page.data);
+    page.durable ??= takeSpare();
     this.#dirtyPages.add(page);
     for (let at = offset - (offset % SECTOR_BYTES); at < offset + length; at += SECTOR_BYTES) {
       const bit = sectorBit(at);
+      if ((page.dirty & bit) === 0) copySectors(page.durable, page.data, bit);
       page.dirty |= bit;
       page.lost &= ~bit;
       if (page.syncing) page.syncing.since |= bit;

@@ -25,16 +25,23 @@ export interface MemoryKeyspaceOptions {
 
 const DEFAULT_SLICE_BYTES = 256 << 10;
 
+/** Values share buffers of this size: one for each would be most of what the collector marks. */
+const SLAB_BYTES = 4096;
+
 /**
- * The records at one moment: sorted keys as latin1 strings, and their records, which scans return
+ * The records at one moment: sorted keys as latin1 strings, and their values, which scans return
  * without copies.
  */
 interface Records {
   readonly keys: string[];
-  readonly byKey: Map<string, KeyspaceRecord>;
+  readonly values: Map<string, Uint8Array>;
 }
 
-type Batch = readonly (readonly [key: string, value: Uint8Array | undefined])[];
+/** Keys, and the value of each at the same place. */
+interface Batch {
+  readonly keys: readonly string[];
+  readonly values: readonly (Uint8Array | undefined)[];
+}
 
 /** The store of a directory, open or not. */
 interface Store {
@@ -48,13 +55,37 @@ interface Store {
 }
 
 function toKey(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("latin1");
+  return Buffer.prototype.latin1Slice.call(bytes, 0, bytes.length);
 }
 
 function fromKey(key: string): Uint8Array {
   const bytes = new Uint8Array(key.length);
   for (let i = 0; i < key.length; i++) bytes[i] = key.charCodeAt(i);
   return bytes;
+}
+
+/** A copy of a batch, which its owner may change later. */
+function copyOf(batch: Iterable<KeyspaceWrite>): Batch {
+  const keys: string[] = [];
+  const values: (Uint8Array | undefined)[] = [];
+  let slab = new Uint8Array(0);
+  let used = 0;
+  for (const { key, value } of batch) {
+    keys.push(toKey(key));
+    if (value === undefined || value.length > SLAB_BYTES / 4) {
+      values.push(value?.slice());
+      continue;
+    }
+    if (used + value.length > slab.length) {
+      slab = new Uint8Array(SLAB_BYTES);
+      used = 0;
+    }
+    const copy = slab.subarray(used, used + value.length);
+    copy.set(value);
+    values.push(copy);
+    used += value.length;
+  }
+  return { keys, values };
 }
 
 /** The index of the first key at or above `key`. */
@@ -71,24 +102,26 @@ function lowerBound(keys: readonly string[], key: string): number {
 
 function apply(store: Store, batch: Batch): void {
   if (store.shared) {
-    store.records = { keys: store.records.keys.slice(), byKey: new Map(store.records.byKey) };
+    store.records = { keys: store.records.keys.slice(), values: new Map(store.records.values) };
     store.shared = false;
   }
-  const { keys, byKey } = store.records;
-  for (const [key, value] of batch) {
-    const old = byKey.get(key);
-    if (value) {
-      byKey.set(key, [old?.[0] ?? fromKey(key), value]);
-      if (old !== undefined) continue;
-      // Most keys are revisions, which are appended in order.
-      const last = keys.at(-1);
-      if (last === undefined || last < key) keys.push(key);
-      else keys.splice(lowerBound(keys, key), 0, key);
-    } else if (old !== undefined) {
-      byKey.delete(key);
-      keys.splice(lowerBound(keys, key), 1);
-    }
+  const { keys, values } = store.records;
+  for (let i = 0; i < batch.keys.length; i++) {
+    const key = batch.keys[i] as string;
+    const value = batch.values[i];
+    const { size } = values;
+    if (value !== undefined) {
+      values.set(key, value);
+      if (values.size > size) insert(keys, key);
+    } else if (values.delete(key)) keys.splice(lowerBound(keys, key), 1);
   }
+}
+
+/** Most keys are revisions, which come in order and of which few other keys are above. */
+function insert(keys: string[], key: string): void {
+  const { length } = keys;
+  if (length === 0 || (keys[length - 1] as string) < key) keys.push(key);
+  else keys.splice(lowerBound(keys, key), 0, key);
 }
 
 function share(store: Store): Records {
@@ -108,9 +141,9 @@ async function* slices(
   for (let i = start; ; i++) {
     const key = records.keys[i];
     if (key === undefined || (to !== undefined && key >= to)) break;
-    const record = records.byKey.get(key) as KeyspaceRecord;
-    slice.push(record);
-    bytes += key.length + record[1].length;
+    const value = records.values.get(key) as Uint8Array;
+    slice.push([fromKey(key), value]);
+    bytes += key.length + value.length;
     if (bytes >= sliceBytes) {
       yield slice;
       slice = [];
@@ -137,7 +170,7 @@ class MemoryKeyspace implements Keyspace {
 
   get(key: Uint8Array): Uint8Array | undefined {
     this.#check();
-    return this.#store.records.byKey.get(toKey(key))?.[1];
+    return this.#store.records.values.get(toKey(key));
   }
 
   async getMany(keys: readonly Uint8Array[]): Promise<(Uint8Array | undefined)[]> {
@@ -147,10 +180,7 @@ class MemoryKeyspace implements Keyspace {
   async write(batch: Iterable<KeyspaceWrite>): Promise<void> {
     this.#check();
     if (this.#failed) throw this.#failed;
-    const copy: Batch = Array.from(
-      batch,
-      ({ key, value }) => [toKey(key), value?.slice()] as const,
-    );
+    const copy = copyOf(batch);
     this.#store.pending.push(copy);
     const previous = this.#lastWrite;
     const done = previous
@@ -163,7 +193,7 @@ class MemoryKeyspace implements Keyspace {
               this.#store.pending.splice(this.#store.pending.indexOf(copy), 1);
               const code = this.#failed
                 ? this.#failed.code
-                : this.#opener.fault?.({ path: this.#path, records: copy.length });
+                : this.#opener.fault?.({ path: this.#path, records: copy.keys.length });
               if (code) {
                 this.#failed ??= new DiskError(code, this.#path, "injected at write");
                 reject(this.#failed);
@@ -200,8 +230,7 @@ class MemoryKeyspace implements Keyspace {
 
   sizeOnDiskBytes(): number {
     let bytes = 0;
-    for (const [key, value] of this.#store.records.byKey.values())
-      bytes += key.length + value.length;
+    for (const [key, value] of this.#store.records.values) bytes += key.length + value.length;
     return bytes;
   }
 
@@ -252,7 +281,7 @@ export class MemoryKeyspaceOpener implements KeyspaceOpener {
         directory = this.#disk.directory(path) as object;
       }
       store = {
-        records: { keys: [], byKey: new Map() },
+        records: { keys: [], values: new Map() },
         shared: false,
         open: false,
         damaged: false,
@@ -276,10 +305,10 @@ export class MemoryKeyspaceOpener implements KeyspaceOpener {
   }
 
   /**
-   * The durable records of the store at `path`, by keys in latin1; undefined if there is no store.
+   * The durable values of the store at `path`, by keys in latin1; undefined if there is no store.
    */
-  records(path: string): ReadonlyMap<string, KeyspaceRecord> | undefined {
-    return this.#find(path)?.records.byKey;
+  values(path: string): ReadonlyMap<string, Uint8Array> | undefined {
+    return this.#find(path)?.records.values;
   }
 
   /**
@@ -288,8 +317,8 @@ export class MemoryKeyspaceOpener implements KeyspaceOpener {
    */
   alter(path: string, key: string, value: Uint8Array | undefined): boolean {
     const store = this.#find(path);
-    if (store?.records.byKey.has(key) !== true) return false;
-    apply(store, [[key, value]]);
+    if (store?.records.values.has(key) !== true) return false;
+    apply(store, { keys: [key], values: [value] });
     return true;
   }
 

@@ -25,6 +25,7 @@ import type { PlaceOptions } from "../aggregation/places.ts";
 import { FieldManagers } from "../apply/field-manager.ts";
 import type { Auditor } from "../audit/auditor.ts";
 import type { FetchPage } from "../authn/oidc-tokens.ts";
+import type { PostReview } from "../authn/remote-reviews.ts";
 import type { Sha256Hex } from "../authn/request-authenticator.ts";
 import { Access, type AccessOptions } from "../authz/access.ts";
 import { portRangeSpec } from "../builtin/node-ports.ts";
@@ -94,6 +95,9 @@ export interface ControlPlaneDeps {
   readonly sha256Hex?: Sha256Hex;
   /** Reads pages of the OpenID Connect provider. */
   readonly fetchPage?: FetchPage | undefined;
+  /** Ask the webhooks that know tokens, and who may do what. */
+  readonly postTokenReview?: PostReview | undefined;
+  readonly postAccessReview?: PostReview | undefined;
   readonly webhooks: WebhookCaller;
   /** Calls other API servers. */
   readonly backends: Backends;
@@ -143,9 +147,7 @@ export class ControlPlane {
         random: random.fork("storage"),
       },
     );
-    const { sha256Hex, fetchPage } = deps;
-    const forAccess = { clock, logger, random: random.fork("access"), sha256Hex, fetchPage };
-    this.access = new Access(options.access, forAccess);
+    this.access = new Access(options.access, { ...deps, random: random.fork("access") });
     const expressions = new RequestExpressions();
     this.#policy = new PolicyRuntime(options.policy, {
       clock,

@@ -15,7 +15,7 @@
  * yet (no leader), and `maxApplyGapEntries` that are committed and not applied. Beyond,
  * TooManyRequests.
  */
-import type { Clock } from "@quorate/host";
+import { BriefMap, type Clock } from "@quorate/host";
 import {
   type ErrorName,
   type EtcdError,
@@ -86,7 +86,7 @@ export class Proposals {
   readonly #options: ProposalOptions;
   readonly #parts: ProposalParts;
   /** In the order they began, which is the order of their deadlines: all have the same time. */
-  readonly #waiting = new Map<bigint, Waiter>();
+  readonly #waiting = new BriefMap<bigint, Waiter>();
   #queue: Uint8Array[] = [];
   #queuedBytes = 0;
   /** The requests of the queue, and those that `takeQueue` took last. */

@@ -3,7 +3,7 @@
  * one ReadIndex round; a read is let go once a quorum has confirmed the leader after the read
  * arrived and this member has applied everything up to that index.
  */
-import type { Clock, Random } from "@quorate/host";
+import { BriefMap, type Clock, type Random } from "@quorate/host";
 import { errorOf } from "@quorate/proto";
 import type { Raft } from "@quorate/raft";
 import type { Deliveries, Reader } from "./deliveries.ts";
@@ -73,7 +73,7 @@ export class Reads {
   readonly #deliveries: Deliveries;
   #arrived: Waiting | undefined;
   /** Rounds in the order they were started; their indexes grow in the same order. */
-  readonly #rounds = new Map<number, Round>();
+  readonly #rounds = new BriefMap<number, Round>();
   #nextRound: number;
   #waitingCount = 0;
   /** Why nothing is taken any more. */

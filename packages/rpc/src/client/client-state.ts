@@ -3,6 +3,7 @@
  * call or the whole connection ends. Methods that return a boolean return false once the connection
  * is ending, so that a handler of frames can return their result.
  */
+import { BriefMap } from "@quorate/host";
 import { GrpcCode } from "@quorate/proto";
 import type { HeaderField } from "../hpack/header-field.ts";
 import { type ByteBudget, SharedBudget } from "../http2/byte-budget.ts";
@@ -40,7 +41,7 @@ export class ClientState {
   readonly owner: ClientConnectionOwner;
   readonly out = new Output();
   readonly sender: Sender;
-  readonly calls = new Map<number, OpenCall>();
+  readonly calls = new BriefMap<number, OpenCall>();
   /** Bytes of responses that are being received. */
   readonly held: ByteBudget;
   nextId = 1;

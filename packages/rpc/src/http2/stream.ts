@@ -3,6 +3,7 @@
  * of both sides, its output that waits, and the table of all that are open or have just closed.
  */
 
+import { BriefMap } from "@quorate/host";
 import { EMPTY } from "@quorate/proto";
 import type { FieldList } from "../hpack/hpack.ts";
 import type { PieceSource } from "../service.ts";
@@ -183,7 +184,7 @@ class ClosedStreams {
 
 /** The streams of one connection: those that are open, and the latest that closed. */
 export class StreamTable extends ClosedStreams {
-  readonly #open = new Map<number, Http2Stream>();
+  readonly #open = new BriefMap<number, Http2Stream>();
   /** The highest stream id that the client has used. */
   lastId = 0;
 
