@@ -34,7 +34,7 @@ export interface ServeOptions {
   readonly port: number;
   /** The address in the Endpoints "kubernetes"; "": bindAddress. */
   readonly advertiseAddress: string;
-  /** Of the addresses of Services: one, or one of each family. The Service "kubernetes" has the first. */
+  /** Of the addresses of Services: one, or one of each family. */
   readonly serviceRanges: readonly string[];
   /** Of the ports of nodes that Services have. */
   readonly nodePorts: PortRange;

@@ -5,6 +5,7 @@
  */
 import { type Clock, Pauses, type Random } from "@quorate/host";
 import type { KubeObject } from "@quorate/kube-storage";
+import { CodedError } from "@quorate/proto";
 import {
   isAlreadyExists,
   isNotFound,
@@ -24,7 +25,11 @@ export const MANAGED_BY = "ipaddress.kubernetes.io/managed-by";
 const FAMILY = "ipaddress.kubernetes.io/ip-family";
 
 /** Why an address or a port is not given, in Kubernetes' words. */
-export class NotAllocated extends Error {}
+export class NotAllocated extends CodedError<"NotAllocated"> {
+  constructor(why: string) {
+    super("NotAllocated", "NotAllocated", why);
+  }
+}
 
 const FULL = "range is full";
 const NOT_READY = "allocator not ready";
