@@ -8,6 +8,7 @@
  * It knows no sockets, files or timers but the clock's; node/ has those.
  */
 import {
+  BriefSet,
   type Clock,
   type HttpExchange,
   type HttpExchangeHandler,
@@ -298,7 +299,7 @@ export class SharedTimeouts {
   readonly #clock: Pick<Clock, "monotonicMs" | "after">;
   readonly #delayMs: number;
   /** In the order in which they are due. */
-  readonly #entries = new Set<Entry>();
+  readonly #entries = new BriefSet<Entry>();
   #timer: Timer | undefined;
 
   /** @param delayMs of all timeouts */
