@@ -78,12 +78,21 @@ const SCALE = {
   labelSelector: ".spec.selector",
 };
 
-function fieldsOf(names: readonly string[]): Partial<ResourceSpec> {
-  const read = (object: KubeObject, path: string): string => {
+/**
+ * The fields that selectors may name.
+ * @param others those that are no texts, with what they are where an object does not have them
+ */
+function fieldsOf(
+  texts: readonly string[],
+  others: Readonly<Record<string, string>> = {},
+): Partial<ResourceSpec> {
+  const names = [...texts, ...Object.keys(others)];
+  const read = (object: KubeObject, name: string): string => {
+    const path = name === "status.successful" ? "status.succeeded" : name;
     let value: unknown = object;
     for (const part of path.split("."))
       value = (value as Record<string, unknown> | undefined)?.[part];
-    return value === undefined || value === null ? "" : String(value);
+    return value === undefined || value === null ? (others[name] ?? "") : String(value);
   };
   return {
     selectableFieldNames: names,
@@ -121,17 +130,19 @@ const KINDS: readonly PlainKind[] = [
     more: {
       ...RETURNS_OBJECT,
       table: podTable,
-      ...fieldsOf([
-        "spec.nodeName",
-        "spec.restartPolicy",
-        "spec.schedulerName",
-        "spec.serviceAccountName",
-        "spec.hostNetwork",
-        "status.phase",
-        "status.podIP",
-        "status.podIPs",
-        "status.nominatedNodeName",
-      ]),
+      ...fieldsOf(
+        [
+          "spec.nodeName",
+          "spec.restartPolicy",
+          "spec.schedulerName",
+          "spec.serviceAccountName",
+          "status.phase",
+          "status.podIP",
+          "status.podIPs",
+          "status.nominatedNodeName",
+        ],
+        { "spec.hostNetwork": "false" },
+      ),
     },
   },
   {
@@ -164,7 +175,7 @@ const KINDS: readonly PlainKind[] = [
     isClusterScoped: true,
     hasStatus: true,
     prefix: "minions",
-    more: fieldsOf(["spec.unschedulable"]),
+    more: fieldsOf([], { "spec.unschedulable": "false" }),
   },
   {
     group: "",
@@ -191,7 +202,11 @@ const KINDS: readonly PlainKind[] = [
     prefix: "controllers",
     hasScale: true,
     ...WORKLOAD,
-    more: { garbageCollection: "orphan", table: replicaSetTable, ...fieldsOf(["status.replicas"]) },
+    more: {
+      garbageCollection: "orphan",
+      table: replicaSetTable,
+      ...fieldsOf([], { "status.replicas": "0" }),
+    },
   },
   {
     group: "",
@@ -261,7 +276,11 @@ const KINDS: readonly PlainKind[] = [
     kind: "Job",
     plural: "jobs",
     ...WORKLOAD,
-    more: { garbageCollection: "orphan", table: jobTable, ...fieldsOf(["status.successful"]) },
+    more: {
+      garbageCollection: "orphan",
+      table: jobTable,
+      ...fieldsOf([], { "status.successful": "0" }),
+    },
   },
   {
     group: "batch",

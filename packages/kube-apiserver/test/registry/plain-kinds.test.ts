@@ -57,6 +57,23 @@ test("Each kind is stored, read and selected by name", async () => {
   }
 });
 
+test("Fields that an object does not have are selected by their zero value, as in Kubernetes", () => {
+  const fields = (plural: string, object: object): object => {
+    const spec = specOf(plural);
+    return spec.selectableFields!(decoded(spec, { name: "x" }, object));
+  };
+  assert.deepEqual(fields("nodes", {}), { "spec.unschedulable": "false" });
+  const cordoned = { spec: { unschedulable: true } };
+  assert.deepEqual(fields("nodes", cordoned), { "spec.unschedulable": "true" });
+  const pod = fields("pods", { spec: POD }) as Record<string, string>;
+  assert.equal(pod["spec.hostNetwork"], "false");
+  assert.equal(pod["spec.nodeName"], "");
+  assert.deepEqual(fields("jobs", {}), { "status.successful": "0" });
+  const done = { status: { succeeded: 3 } };
+  assert.deepEqual(fields("jobs", done), { "status.successful": "3" });
+  assert.deepEqual(fields("replicationcontrollers", {}), { "status.replicas": "0" });
+});
+
 test("Keys are kube-apiserver's", () => {
   const prefix = (plural: string) => specOf(plural).storagePrefix;
   assert.deepEqual(
