@@ -12,12 +12,14 @@ import {
 } from "../scripts/dev/command-line.ts";
 import { startCluster } from "../test/support/cluster.ts";
 import type { Executable } from "../test/support/executables.ts";
+import { Agents, agentEnv } from "./agents.ts";
 import { leaderUrl } from "./calls.ts";
 import { comparison, inTurn, programsOf } from "./comparison.ts";
 import { runCount } from "./load.ts";
 import { type PacedResult, runPaced } from "./paced.ts";
 import { align, median } from "./report.ts";
 import { ground, preparation, type Row, rows } from "./rows.ts";
+import { stories } from "./stories.ts";
 
 const help = `./dev bench latency [OPTIONS]: latency at a fixed rate, ours and etcd's in turn`;
 
@@ -30,10 +32,12 @@ const { values: args } = readArguments(help, {
   ),
   size: valueOption("members, 1 by default; --tls encrypts", "1"),
   tls: switchOption(""),
+  trace: valueOption("tells what our members did during so many of the slowest calls", ""),
 });
 
 const WARM_UP_MS = 2000;
 const durationMs = count("seconds", args.seconds) * 1000;
+const traced = args.trace === "" ? 0 : count("trace", args.trace);
 const rates = args.rates.split(",").map((rate) => count("rates", rate));
 const chosen = args.rows.split(";").map((name): Row => {
   const row = rows.find((one) => one.name.startsWith(name));
@@ -52,8 +56,13 @@ async function measure(program: Executable, figures: Figure[]): Promise<void> {
     executable: program,
     size: count("size", args.size),
     tls: args.tls,
+    env: traced > 0 ? agentEnv : {},
   });
+  // etcd has no agent.
+  const pids = cluster.members.map(({ pid }) => pid!);
+  const agents = traced > 0 && program.name === "quorate" ? new Agents(pids) : undefined;
   try {
+    await agents?.trace();
     const target = { urls: cluster.endpoints, identity: cluster.identity };
     const leader = await leaderUrl(cluster);
     const ready = ground(target, leader, 10_000, 256, 1);
@@ -70,9 +79,13 @@ async function measure(program: Executable, figures: Figure[]): Promise<void> {
           `${program.name}, ${row.name}, ${ratePerS}/s: ${latencies} ms (p50/p99/p99.9/most), ` +
             `${missed} missed, ${failed} failed`,
         );
+        if (agents === undefined) continue;
+        const told = stories(result.slowest, await agents.traced(), traced);
+        console.error(told.map((line) => `  ${line}`).join("\n"));
       }
     }
   } finally {
+    agents?.close();
     await cluster.destroy();
   }
 }

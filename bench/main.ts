@@ -15,8 +15,8 @@ import {
   etcd as etcdOnPath,
   quorate as ownQuorate,
 } from "../test/support/executables.ts";
+import { Agents, agentEnv, type HeapUse } from "./agents.ts";
 import { leaderUrl, revisionOf } from "./calls.ts";
-import { Heaps, type HeapUse, heapEnv } from "./heap.ts";
 import { measureIdle, measureManyPuts, measureStart } from "./life.ts";
 import { runCount, runLoad } from "./load.ts";
 import { type BenchOptions, readOptions } from "./options.ts";
@@ -118,8 +118,8 @@ async function measureCluster(
   chosenGo: readonly GoRow[],
 ): Promise<void> {
   const hasHeap = executable.name === "quorate";
-  const cluster = await startCluster({ executable, size, tls, env: hasHeap ? heapEnv : {} });
-  const heaps = hasHeap ? new Heaps(cluster.members.map((member) => member.pid!)) : undefined;
+  const cluster = await startCluster({ executable, size, tls, env: hasHeap ? agentEnv : {} });
+  const heaps = hasHeap ? new Agents(cluster.members.map((member) => member.pid!)) : undefined;
   try {
     const leader = await leaderUrl(cluster);
     const target = { urls: cluster.endpoints, identity: cluster.identity };
@@ -142,7 +142,7 @@ interface Context {
   readonly executable: Executable;
   readonly cluster: TestCluster;
   /** Undefined where the members have none that can be read. */
-  readonly heaps: Heaps | undefined;
+  readonly heaps: Agents | undefined;
   readonly round: number;
   readonly tls: boolean;
   readonly leader: string;

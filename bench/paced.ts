@@ -14,7 +14,20 @@ export interface PacedResult {
   readonly p99Ms: number;
   readonly p999Ms: number;
   readonly longestMs: number;
+  /** The slowest calls, the longest first. */
+  readonly slowest: readonly SlowCall[];
 }
+
+/** A call that took long, in milliseconds of the machine's monotonic clock. */
+export interface SlowCall {
+  readonly dueMs: number;
+  /** When it was written to its connection. */
+  readonly sentMs: number;
+  readonly doneMs: number;
+}
+
+/** How many of the slowest calls a result has at most. */
+export const MAX_SLOWEST = 100;
 
 /**
  * Runs a load's calls at a rate.
@@ -30,14 +43,20 @@ export async function runPaced(
 ): Promise<PacedResult> {
   const idle = Array.from({ length: load.clients }, (_, client) => client);
   const dueAt = new Float64Array(load.clients);
+  const sentAt = new Float64Array(load.clients);
   const latencies: number[] = [];
+  const slow = new SlowCalls();
   let failed = 0;
   let missed = 0;
   let startMs = 0;
   const isMeasured = (dueMs: number): boolean => dueMs >= startMs + warmUpMs;
   const done = (client: number, ok: boolean): void => {
     if (!ok) failed++;
-    else if (isMeasured(dueAt[client])) latencies.push(performance.now() - dueAt[client]);
+    else if (isMeasured(dueAt[client])) {
+      const doneMs = performance.now();
+      latencies.push(doneMs - dueAt[client]);
+      slow.add({ dueMs: dueAt[client], sentMs: sentAt[client], doneMs });
+    }
     idle.push(client);
   };
   const { promise: broken, reject: breakOff } = Promise.withResolvers<never>();
@@ -58,6 +77,7 @@ export async function runPaced(
             continue;
           }
           dueAt[client] = dueMs;
+          sentAt[client] = nowMs;
           load.start(client);
         }
         load.flush();
@@ -77,5 +97,38 @@ export async function runPaced(
   const at = (share: number): number =>
     sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? Number.NaN;
   const [p50Ms, p99Ms, p999Ms, longestMs] = [0.5, 0.99, 0.999, 1].map(at);
-  return { answered: sorted.length, failed, missed, p50Ms, p99Ms, p999Ms, longestMs };
+  const slowest = slow.slowest();
+  return { answered: sorted.length, failed, missed, p50Ms, p99Ms, p999Ms, longestMs, slowest };
+}
+
+const tookMs = ({ dueMs, doneMs }: SlowCall): number => doneMs - dueMs;
+
+/** Keeps the slowest calls of all. */
+class SlowCalls {
+  #calls: SlowCall[] = [];
+  /** Quicker calls are not among the slowest. */
+  #leastMs = 0;
+
+  add(call: SlowCall): void {
+    if (tookMs(call) <= this.#leastMs) return;
+    this.#calls.push(call);
+    if (this.#calls.length < 2 * MAX_SLOWEST) return;
+    this.#shorten();
+    this.#leastMs = tookMs(this.#calls.at(-1)!);
+  }
+
+  /** On the machine's clock. */
+  slowest(): SlowCall[] {
+    this.#shorten();
+    const offsetMs = Number(process.hrtime.bigint()) / 1e6 - performance.now();
+    return this.#calls.map(({ dueMs, sentMs, doneMs }) => ({
+      dueMs: dueMs + offsetMs,
+      sentMs: sentMs + offsetMs,
+      doneMs: doneMs + offsetMs,
+    }));
+  }
+
+  #shorten(): void {
+    this.#calls = this.#calls.toSorted((a, b) => tookMs(b) - tookMs(a)).slice(0, MAX_SLOWEST);
+  }
 }

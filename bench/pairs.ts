@@ -24,8 +24,8 @@ import {
   valueOption,
 } from "../scripts/dev/command-line.ts";
 import { startCluster, type TestCluster } from "../test/support/cluster.ts";
+import { Agents, agentEnv, type HeapUse } from "./agents.ts";
 import { leaderUrl } from "./calls.ts";
-import { Heaps, type HeapUse, heapEnv } from "./heap.ts";
 import { runCount, runLoad } from "./load.ts";
 import { align, median } from "./report.ts";
 import { type Ground, ground, preparation, type Row, rows } from "./rows.ts";
@@ -75,7 +75,7 @@ interface Side {
   readonly cluster: TestCluster;
   readonly ready: Ground;
   readonly pids: number[];
-  readonly heaps: Heaps;
+  readonly heaps: Agents;
 }
 
 /** Calls a second, and what a call takes of all members: microseconds and bytes. */
@@ -90,13 +90,13 @@ interface Burst {
 async function start({ root, flags }: (typeof versions)[number]): Promise<Side> {
   const command = [process.execPath, join(resolve(root), "bin/quorate.js")];
   const executable = { name: "quorate", command } as const;
-  const cluster = await startCluster({ executable, size, tls: args.tls, flags, env: heapEnv });
+  const cluster = await startCluster({ executable, size, tls: args.tls, flags, env: agentEnv });
   const target = { urls: cluster.endpoints, identity: cluster.identity };
   const ready = ground(target, await leaderUrl(cluster), KEYS, VALUE_BYTES, KEYS);
   const { load, count: total } = preparation(ready);
   await runCount(load, total);
   const pids = cluster.members.map((member) => member.pid!);
-  return { cluster, ready, pids, heaps: new Heaps(pids) };
+  return { cluster, ready, pids, heaps: new Agents(pids) };
 }
 
 async function burst({ ready, pids, heaps }: Side, row: Row, warmUpMs: number): Promise<Burst> {

@@ -20,6 +20,7 @@ import {
 } from "../scripts/dev/command-line.ts";
 import { startCluster } from "../test/support/cluster.ts";
 import { quorate } from "../test/support/executables.ts";
+import { Agents, agentEnv } from "./agents.ts";
 import { leaderUrl } from "./calls.ts";
 import {
   allocationFrames,
@@ -29,7 +30,6 @@ import {
   functionTimes,
 } from "./cpu-profile.ts";
 import { flameHtml } from "./flame.ts";
-import { Heaps, heapEnv } from "./heap.ts";
 import { runCount, runLoad } from "./load.ts";
 import { ground, preparation, type Row, rows } from "./rows.ts";
 import { cpuSeconds } from "./usage.ts";
@@ -93,9 +93,9 @@ export async function profileRow(options: ProfileOptions): Promise<Profiled> {
     size: options.size,
     tls: options.tls,
     flags: [...(options.flags ?? [])],
-    env: isOfAllocations ? heapEnv : {},
+    env: isOfAllocations ? agentEnv : {},
   });
-  let heaps: Heaps | undefined;
+  let heaps: Agents | undefined;
   try {
     const leader = await leaderUrl(cluster);
     const wanted = cluster.members.find(
@@ -115,8 +115,8 @@ export async function profileRow(options: ProfileOptions): Promise<Profiled> {
     // The profile's clock is the system's monotonic one, as this is.
     const nowUs = (): number => Number(process.hrtime.bigint() / 1000n);
     let [fromUs, toUs, cpuS] = [0, 0, 0];
-    if (isOfAllocations) heaps = new Heaps([pid]);
-    let sampled: ReturnType<Heaps["samples"]> | undefined;
+    if (isOfAllocations) heaps = new Agents([pid]);
+    let sampled: ReturnType<Agents["samples"]> | undefined;
     const result = await runLoad(options.row.load(ready), {
       warmUpMs: 2000,
       durationMs: options.seconds * 1000,

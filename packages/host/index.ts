@@ -4,7 +4,7 @@
  */
 export * from "./src/advice.ts";
 export * from "./src/backoff.ts";
-export { BriefMap } from "./src/brief-map.ts";
+export { BriefMap, BriefSet } from "./src/brief-map.ts";
 export * from "./src/checks.ts";
 export * from "./src/clock.ts";
 export * from "./src/connection-slots.ts";

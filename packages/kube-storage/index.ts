@@ -13,6 +13,7 @@ export {
   type StatedKind,
   statedKind,
 } from "./src/codec/json-parser.ts";
+export { type KubeAccess, kubeAccessOf } from "./src/codec/kubeconfig.ts";
 export { fitsDepth, MAX_JSON_DEPTH } from "./src/codec/limits.ts";
 export { canonicalQuantity, DECIMAL, quantityNumber } from "./src/codec/quantity.ts";
 export { storedValueText } from "./src/codec/stored-value.ts";
@@ -133,7 +134,7 @@ export type {
 } from "./src/registry/resource-spec.ts";
 export { builtinSpec, keyOf } from "./src/registry/resource-spec.ts";
 export { type ResourceStore, storeOf, subresourceStoreOf } from "./src/registry/store.ts";
-export type { StoreHooks, Strategy } from "./src/registry/strategy.ts";
+export type { BegunWrite, StoreHooks, Strategy } from "./src/registry/strategy.ts";
 export {
   AGE,
   ageSince,

@@ -5,8 +5,8 @@
  */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { Agents, agentEnv } from "../../bench/agents.ts";
 import { revisionOf } from "../../bench/calls.ts";
-import { Heaps, heapEnv } from "../../bench/heap.ts";
 import { measureIdle, measureManyPuts, measureStart } from "../../bench/life.ts";
 import { runCount, runLoad } from "../../bench/load.ts";
 import { readOptions } from "../../bench/options.ts";
@@ -19,7 +19,7 @@ let cluster: TestCluster;
 let ready: Ground;
 
 before(async () => {
-  cluster = await startCluster({ executable: quorate, size: 1, env: heapEnv });
+  cluster = await startCluster({ executable: quorate, size: 1, env: agentEnv });
   const target = { urls: cluster.endpoints, identity: cluster.identity };
   ready = ground(target, target.urls[0], 200, 256, 500);
   const { load, count } = preparation(ready);
@@ -40,7 +40,7 @@ for (const row of rows) {
 }
 
 test("what a member allocates is read", async () => {
-  const heaps = new Heaps(cluster.members.map((member) => member.pid!));
+  const heaps = new Agents(cluster.members.map((member) => member.pid!));
   try {
     await heaps.begin();
     const idle = await heaps.end();

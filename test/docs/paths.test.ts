@@ -35,6 +35,13 @@ const PARTS_OF_A_PUT = [
   "/store/src/apply.ts",
 ];
 
+/** Whether the parts of a put ran in their order; a tick of the member may come before one. */
+function inOrder(kind: string, files: readonly { readonly path: string }[]): boolean {
+  if (kind !== "put") return true;
+  const places = PARTS_OF_A_PUT.map((end) => files.findIndex(({ path }) => path.endsWith(end)));
+  return !places.includes(-1) && places.every((place, i) => i === 0 || place > places[i - 1]!);
+}
+
 describe("measured", () => {
   for (const kind of ["put", "keep-alive"] as const) {
     test(`${kind}: the files that run are those that the page lists`, async () => {
@@ -47,22 +54,13 @@ describe("measured", () => {
         ran = new Set(files.map(({ path }) => path));
         const all = [...new Set([...ran, ...listed])];
         different = all.filter((path) => !ran.has(path) || !listed.has(path));
-        if (different.length <= MAX_DIFFERENT_FILES) break;
+        if (different.length <= MAX_DIFFERENT_FILES && inOrder(kind, files)) break;
       }
       assert.ok(
         different.length <= MAX_DIFFERENT_FILES,
         `run ./dev path ${kind} --write; these differ:\n${different.join("\n")}`,
       );
-      if (kind === "put") {
-        const places = PARTS_OF_A_PUT.map((end) =>
-          files.findIndex(({ path }) => path.endsWith(end)),
-        );
-        assert.ok(!places.includes(-1), places.join(" "));
-        assert.deepEqual(
-          places,
-          places.toSorted((a, b) => a - b),
-        );
-      }
+      assert.ok(inOrder(kind, files), files.map(({ path }) => path).join("\n"));
       // The list of a page can be read again.
       assert.deepEqual(listedFiles(withSection(page, kind, sectionOf(kind, files)), kind), ran);
     });

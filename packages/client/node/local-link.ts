@@ -2,7 +2,7 @@
  * A link to a member in this process: its services are called directly, without sockets, frames or
  * copies but of what a caller could change.
  */
-import type { Clock, Timer } from "@quorate/host";
+import { BriefSet, type Clock, type Timer } from "@quorate/host";
 import { GrpcCode } from "@quorate/proto";
 import {
   type CallContext,
@@ -44,7 +44,7 @@ export class LocalLink implements Link {
   readonly endpoint: string;
   readonly #services: LocalServices;
   readonly #clock: Clock;
-  readonly #open = new Set<Open>();
+  readonly #open = new BriefSet<Open>();
   /** One timer for all deadlines, which stays when a call has ended: the next one needs it. */
   #timer: Timer | undefined;
   #timerMs = Number.POSITIVE_INFINITY;
@@ -168,7 +168,7 @@ class LocalContext implements CallContext {
 /** One call, from its start to its first end. */
 class LocalCall implements Open, Receiver<UnaryResponse> {
   readonly #context: LocalContext;
-  readonly #open: Set<Open>;
+  readonly #open: BriefSet<Open>;
   readonly #signal: AbortSignal | undefined;
   readonly #resolve: (response: Uint8Array) => void;
   readonly #reject: (error: LinkError) => void;
@@ -177,7 +177,7 @@ class LocalCall implements Open, Receiver<UnaryResponse> {
   /** @param open the link's; the call is in it until it ends */
   constructor(
     context: LocalContext,
-    open: Set<Open>,
+    open: BriefSet<Open>,
     signal: AbortSignal | undefined,
     resolve: (response: Uint8Array) => void,
     reject: (error: LinkError) => void,

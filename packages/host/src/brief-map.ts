@@ -57,6 +57,11 @@ export class BriefMap<K, V> {
     }
   }
 
+  /** The keys, as the entries. */
+  *keys(): Generator<K, void> {
+    for (const [key] of this) yield key;
+  }
+
   /** The values, as the entries. */
   *values(): Generator<V, void> {
     for (const [, value] of this) yield value;
@@ -68,5 +73,36 @@ export class BriefMap<K, V> {
     if (this.#iterations > 0) return;
     this.#entries = new Map(this.#entries);
     this.#additions = 0;
+  }
+}
+
+/** A set whose elements come and go all the time, as of BriefMap. */
+export class BriefSet<T> {
+  readonly #elements = new BriefMap<T, undefined>();
+
+  get size(): number {
+    return this.#elements.size;
+  }
+
+  has(element: T): boolean {
+    return this.#elements.has(element);
+  }
+
+  add(element: T): void {
+    this.#elements.set(element, undefined);
+  }
+
+  /** Returns whether it was an element. */
+  delete(element: T): boolean {
+    return this.#elements.delete(element);
+  }
+
+  clear(): void {
+    this.#elements.clear();
+  }
+
+  /** The elements in the order in which they were added; as of Set, they may change meanwhile. */
+  [Symbol.iterator](): Generator<T, void> {
+    return this.#elements.keys();
   }
 }

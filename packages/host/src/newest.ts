@@ -1,7 +1,15 @@
 /** Bounded Maps and Sets: the oldest entry, by the order in which they were added, goes first. */
 
+/** A Map, a Set, or a map of another kind. */
+interface InOrder<K> {
+  readonly size: number;
+  keys(): Iterable<K>;
+  delete(key: K): boolean;
+}
+
 /** Removes the oldest entries until at most `max` are left. */
-export function keepNewest<K>(entries: Map<K, unknown> | Set<K>, max: number): void {
+export function keepNewest<K>(entries: InOrder<K>, max: number): void {
+  if (entries.size <= max) return;
   for (const oldest of entries.keys()) {
     if (entries.size <= max) return;
     entries.delete(oldest);

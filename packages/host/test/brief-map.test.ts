@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { getHeapStatistics, setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { BriefMap } from "@quorate/host";
+import { BriefMap, BriefSet } from "@quorate/host";
 
 test("it is a map, in the order of additions, whatever comes and goes", () => {
   const model = new Map<number, number>();
@@ -73,4 +73,18 @@ test("what has left is garbage for the collector of young objects", () => {
   // The reason for this class. Where it is gone, a Map will do.
   const plain = leftBytes(new Map());
   assert.ok(plain > allBytes / 4, `of a Map only ${plain} bytes are left: is BriefMap needed?`);
+});
+
+test("a set of them is a set", () => {
+  const set = new BriefSet<string>();
+  set.add("a");
+  set.add("b");
+  set.add("a");
+  assert.deepEqual([set.size, [...set], set.has("a"), set.has("c")], [2, ["a", "b"], true, false]);
+  assert.equal(set.delete("a"), true);
+  assert.equal(set.delete("a"), false);
+  for (const element of set) set.delete(element);
+  set.add("c");
+  set.clear();
+  assert.deepEqual([...set], []);
 });

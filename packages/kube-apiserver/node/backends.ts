@@ -6,7 +6,6 @@ import type { ClientRequest, IncomingHttpHeaders, IncomingMessage } from "node:h
 import type { Agent } from "node:https";
 import type { Duplex } from "node:stream";
 import { tlsContext } from "@quorate/host";
-import { defined } from "@quorate/proto";
 import type {
   BackendCall,
   BackendListener,
@@ -17,9 +16,8 @@ import type {
 } from "../src/aggregation/backends.ts";
 import type { Pair } from "./certificates.ts";
 import { goReason } from "./go-errors.ts";
+import { KeptAgents } from "./kept-agents.ts";
 
-/** Servers with connections; those of the one that was used longest ago are closed first. */
-export const MAX_BACKEND_AGENTS = 200;
 /** Until the connection is there. */
 const CONNECT_TIMEOUT_MS = 30_000;
 /** Connections to one server that wait for a request. */
@@ -31,8 +29,7 @@ type Listened = Omit<BackendListener, "data">;
 
 export class HttpsBackends implements Backends {
   readonly #client: Pair | undefined;
-  /** In the order of their last use. */
-  readonly #agents = new Map<string, Agent>();
+  readonly #agents = new KeptAgents<Agent>((agent) => agent.destroy());
 
   /** @param client this server's certificate; undefined: it has none to show */
   constructor(client: Pair | undefined) {
@@ -82,8 +79,7 @@ export class HttpsBackends implements Backends {
 
   /** Ends all connections. */
   close(): void {
-    for (const agent of this.#agents.values()) agent.destroy();
-    this.#agents.clear();
+    for (const agent of this.#agents.takeAll()) agent.destroy();
   }
 
   #send(
@@ -131,26 +127,16 @@ export class HttpsBackends implements Backends {
   }
 
   #agentOf({ host, port, serverName, caPem, isInsecure }: BackendPlace): Agent {
-    const key = JSON.stringify([host, port, serverName, caPem, isInsecure]);
-    let agent = this.#agents.get(key);
-    this.#agents.delete(key);
-    if (agent === undefined) {
+    return this.#agents.of([host, port, serverName, caPem, isInsecure], () => {
       const https = process.getBuiltinModule("node:https");
       const { certPem: cert, keyPem } = this.#client ?? {};
-      agent = new https.Agent({
+      return new https.Agent({
         ...tlsContext({ trusted: caPem, cert, key: keyPem }),
         rejectUnauthorized: !isInsecure,
         keepAlive: true,
         maxFreeSockets: MAX_IDLE_CONNECTIONS,
       });
-    }
-    this.#agents.set(key, agent);
-    if (this.#agents.size > MAX_BACKEND_AGENTS) {
-      const [oldest] = defined(this.#agents.entries().next().value, "an agent");
-      this.#agents.get(oldest)?.destroy();
-      this.#agents.delete(oldest);
-    }
-    return agent;
+    });
   }
 }
 

@@ -38,10 +38,11 @@ const serving: Flags = {
   "advertise-address": textFlag(
     "another address by which clients reach the server; in the Endpoints kubernetes",
   ),
-  "service-cluster-ip-range": textFlag(
-    "the Service kubernetes has the first address of this range; other services have none",
+  "service-cluster-ip-range": listFlag(
+    "range of the addresses of services, or two of different families; the Service kubernetes has the first address",
     "10.0.0.0/24",
   ),
+  "service-node-port-range": textFlag("range of the ports of nodes of services", "30000-32767"),
   "external-hostname": textFlag("another host name by which clients reach the server"),
   "tls-cert-file": textFlag("certificate that clients see; by default one made in --data-dir"),
   "tls-private-key-file": textFlag("key of that certificate"),
@@ -78,8 +79,37 @@ const identity: Flags = {
   "oidc-required-claim": listFlag("claims that must be there: name=value"),
   "oidc-signing-algs": listFlag("algorithms of signatures that are taken", "RS256"),
   "oidc-ca-file": textFlag("CA that the provider's certificate is verified with"),
+  "authentication-token-webhook-config-file": textFlag(
+    "kubeconfig of a webhook that knows tokens (TokenReview)",
+  ),
+  "authentication-token-webhook-version": textFlag(
+    "version of its TokenReview: v1 or v1beta1",
+    "v1beta1",
+  ),
+  "authentication-token-webhook-cache-ttl": durationFlag(
+    "how long what it says is remembered",
+    "2m0s",
+  ),
   "anonymous-auth": boolFlag("serve requests without credentials as system:anonymous", "true"),
-  "authorization-mode": listFlag("authorizers in order: RBAC, AlwaysAllow, AlwaysDeny", "RBAC"),
+  "authorization-mode": listFlag(
+    "authorizers in order: RBAC, Webhook, AlwaysAllow, AlwaysDeny",
+    "RBAC",
+  ),
+  "authorization-webhook-config-file": textFlag(
+    "kubeconfig of a webhook that says who may do what (SubjectAccessReview)",
+  ),
+  "authorization-webhook-version": textFlag(
+    "version of its SubjectAccessReview: v1 or v1beta1",
+    "v1beta1",
+  ),
+  "authorization-webhook-cache-authorized-ttl": durationFlag(
+    "how long what it allows is remembered",
+    "5m0s",
+  ),
+  "authorization-webhook-cache-unauthorized-ttl": durationFlag(
+    "how long what it refuses is remembered",
+    "30s",
+  ),
   "enable-admission-plugins": listFlag("admission besides the standard one, by plug-in names"),
   "disable-admission-plugins": listFlag(
     "plug-ins that are not to run, where they are not always on",

@@ -1,7 +1,9 @@
 /** What an API server is started with, from flags or from a program. */
 
 import type { OidcSettings } from "../src/authn/oidc-tokens.ts";
+import type { WebhookDecisionSettings, WebhookTokenSettings } from "../src/authz/access.ts";
 import type { AuthorizationMode } from "../src/authz/union.ts";
+import type { PortRange } from "../src/builtin/node-ports.ts";
 import type { ChaosFault } from "../src/chaos/chaos.ts";
 import type { ChaosSettings } from "../src/chaos/settings.ts";
 import { CONTROLLERS, type ControllerName } from "../src/controllers/controllers.ts";
@@ -32,8 +34,10 @@ export interface ServeOptions {
   readonly port: number;
   /** The address in the Endpoints "kubernetes"; "": bindAddress. */
   readonly advertiseAddress: string;
-  /** The address of the Service "kubernetes"; no other Service has one. */
-  readonly serviceIp: string;
+  /** Of the addresses of Services: one, or one of each family. */
+  readonly serviceRanges: readonly string[];
+  /** Of the ports of nodes that Services have. */
+  readonly nodePorts: PortRange;
   /** Names and addresses in the certificate that the server makes, besides its own. */
   readonly hosts: readonly string[];
   /** Where certificates, and the data of the embedded member, are. */
@@ -66,7 +70,13 @@ export interface ServeOptions {
     readonly signingKeyFile: string;
     readonly keyFiles: readonly string[];
   };
+  /** A webhook that knows tokens, by its kubeconfig; undefined for none. */
+  readonly webhookTokens: (WebhookTokenSettings & { readonly configFile: string }) | undefined;
   readonly authorizationModes: readonly AuthorizationMode[];
+  /** Of the mode Webhook. */
+  readonly webhookDecisions:
+    | (WebhookDecisionSettings & { readonly configFile: string })
+    | undefined;
   readonly anonymousAuth: boolean;
   /** Setting owner references that block a deletion needs permission to finalize the owner. */
   readonly enforceOwnerReferences: boolean;
@@ -121,7 +131,8 @@ export const DEFAULT_SERVE_OPTIONS: Omit<ServeOptions, "dataDir"> = {
   bindAddress: "127.0.0.1",
   port: 0,
   advertiseAddress: "",
-  serviceIp: "10.0.0.1",
+  serviceRanges: ["10.0.0.0/24"],
+  nodePorts: { first: 30_000, last: 32_767 },
   hosts: [],
   etcd: undefined,
   etcdPrefix: "/registry",
@@ -141,7 +152,9 @@ export const DEFAULT_SERVE_OPTIONS: Omit<ServeOptions, "dataDir"> = {
     signingKeyFile: "",
     keyFiles: [],
   },
+  webhookTokens: undefined,
   authorizationModes: ["RBAC"],
+  webhookDecisions: undefined,
   anonymousAuth: true,
   enforceOwnerReferences: false,
   enforceLimitRanges: true,

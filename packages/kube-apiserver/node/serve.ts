@@ -44,6 +44,7 @@ import { gzipCompressor } from "./gzip.ts";
 import { kubeconfigText, writeKubeconfig } from "./kubeconfig.ts";
 import { metricsPages } from "./metrics-page.ts";
 import { oidcPages } from "./oidc-pages.ts";
+import { reviewPoster } from "./review-poster.ts";
 import type { EtcdOptions, ServeOptions } from "./serve-options.ts";
 import { serviceAccountKeys } from "./service-account-keys.ts";
 import { versionDocument } from "./version.ts";
@@ -126,6 +127,14 @@ async function open(options: ServeOptions, deps: ServeDeps, opened: Opened): Pro
   const settings = planeOptions(options, certificates, logger);
   const backends = new HttpsBackends(proxyClientOf(options, certificates));
   opened.add(() => backends.close());
+  const webhooks = new HttpsWebhookCaller({ services: options.webhookServices });
+  opened.add(() => webhooks.close());
+  const reviewer = (of: { readonly configFile: string } | undefined) =>
+    of && reviewPoster(of.configFile, webhooks);
+  const [postTokenReview, postAccessReview] = await Promise.all([
+    reviewer(options.webhookTokens),
+    reviewer(options.webhookDecisions),
+  ]);
   const plane = new ControlPlane(settings, {
     cluster,
     overrides,
@@ -141,7 +150,9 @@ async function open(options: ServeOptions, deps: ServeDeps, opened: Opened): Pro
     auditor: audit?.auditor,
     onFault: options.onFault,
     healthChecks: [{ name: "kms-providers", check: () => encryption.problem() }],
-    webhooks: new HttpsWebhookCaller({ services: options.webhookServices }),
+    webhooks,
+    postTokenReview,
+    postAccessReview,
     transformerOf: ({ kind, resource }) =>
       encryption.transformerFor({ group: kind.group, resource }),
   });
@@ -157,7 +168,6 @@ async function open(options: ServeOptions, deps: ServeDeps, opened: Opened): Pro
   opened.add(() => engine.close(GRACE_MS));
   const address = isAny(bindAddress) ? "127.0.0.1" : bindAddress;
   await plane.start({
-    clusterIp: options.serviceIp,
     address: options.advertiseAddress || address,
     port,
   });
@@ -338,6 +348,7 @@ function planeOptions(
     version: versionDocument(),
     places: { usesEndpoints: options.aggregatorRouting, services: options.webhookServices },
     trust: trustOf(options, certificates),
+    serviceNetwork: { ranges: options.serviceRanges, nodePorts: options.nodePorts },
     policy: {
       enforceOwnerReferences: options.enforceOwnerReferences,
       enforceLimitRanges: options.enforceLimitRanges,
@@ -353,6 +364,8 @@ function planeOptions(
       clientCertificates: true,
       staticTokens: tokensOf(tokenAuthFile, logger),
       oidc: options.oidc,
+      webhookTokens: options.webhookTokens,
+      webhookDecisions: options.webhookDecisions,
       serviceAccounts: {
         issuers,
         maxExpirationSeconds,

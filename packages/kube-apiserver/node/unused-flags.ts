@@ -11,8 +11,7 @@ const REASONS: Readonly<Record<string, string>> = {
     default-unreachable-toleration-seconds kubelet-certificate-authority kubelet-client-certificate
     kubelet-client-key kubelet-port kubelet-preferred-address-types kubelet-read-only-port
     kubelet-timeout max-connection-bytes-per-sec`,
-  "services have no proxy here": `kubernetes-service-node-port service-node-port-range
-    endpoint-reconciler-type egress-selector-config-file`,
+  "services have no proxy here": `kubernetes-service-node-port endpoint-reconciler-type egress-selector-config-file`,
   "each server of a cluster serves all itself":
     "peer-advertise-ip peer-advertise-port peer-ca-file",
   "redirects of other API servers are refused": "aggregator-reject-forwarding-redirect?",
@@ -46,14 +45,10 @@ const REASONS: Readonly<Record<string, string>> = {
     audit-webhook-batch-throttle-qps audit-webhook-config-file audit-webhook-initial-backoff
     audit-webhook-mode audit-webhook-truncate-enabled? audit-webhook-truncate-max-batch-size
     audit-webhook-truncate-max-event-size audit-webhook-version`,
-  "users are certificates, tokens of --token-auth-file, service accounts and --oidc-issuer-url": `
-    authentication-token-webhook-cache-ttl authentication-token-webhook-config-file
-    authentication-token-webhook-version enable-bootstrap-token-auth?`,
+  "there are no tokens that begin a cluster": "enable-bootstrap-token-auth?",
   "tokens of service accounts are looked up, and as long as asked for": `
     service-account-extend-token-expiration? service-account-jwks-uri service-account-lookup?
     service-account-signing-endpoint`,
-  "authorization is by --authorization-mode": `authorization-webhook-cache-authorized-ttl
-    authorization-webhook-cache-unauthorized-ttl authorization-webhook-version`,
   "see --enable-admission-plugins": "admission-control",
   "metrics are as they are": `allow-metric-labels allow-metric-labels-manifest disabled-metrics
     show-hidden-metrics-for-version`,
@@ -64,7 +59,7 @@ const REASONS: Readonly<Record<string, string>> = {
 };
 
 const REFUSED = `authentication-config authorization-config authorization-policy-file
-  authorization-webhook-config-file admission-control-config-file tls-cipher-suites
+  admission-control-config-file tls-cipher-suites
   tls-min-version`;
 
 const words = (text: string): string[] => text.split(/\s+/).filter((word) => word !== "");

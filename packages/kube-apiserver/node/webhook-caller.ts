@@ -20,11 +20,11 @@ import {
   type WebhookCaller,
   type WebhookClientConfig,
   type WebhookResponse,
+  type WebhookServer,
 } from "../src/admission/webhook-caller.ts";
 import { goReason } from "./go-errors.ts";
+import { KeptAgents } from "./kept-agents.ts";
 
-/** Places with connections; the one that was used longest ago is closed first. */
-export const MAX_WEBHOOK_PLACES = 200;
 export const MAX_CONNECTIONS_TO_A_WEBHOOK = 32;
 /** Calls under way in the server. One more fails. */
 export const MAX_RUNNING_WEBHOOK_CALLS = 2048;
@@ -49,16 +49,19 @@ interface Place {
   /** host:port to connect to instead of the URL's. */
   readonly address: string | undefined;
   readonly caPem: string | undefined;
+  /** What a kubeconfig says besides. */
+  readonly server?: WebhookServer;
 }
 
 export class HttpsWebhookCaller implements WebhookCaller {
   readonly #options: WebhookCallerOptions;
-  /** In the order of their last use. */
-  readonly #agents = new Map<string, Agent>();
+  readonly #agents: KeptAgents<Agent>;
   #running = 0;
 
   constructor(options: WebhookCallerOptions) {
     this.#options = options;
+    // Calls that are under way on an agent end first.
+    this.#agents = new KeptAgents((agent) => void agent.close(), options.maxPlaces);
   }
 
   get places(): number {
@@ -80,14 +83,14 @@ export class HttpsWebhookCaller implements WebhookCaller {
 
   /** Ends all connections. */
   async close(): Promise<void> {
-    const agents = [...this.#agents.values()];
-    this.#agents.clear();
-    await Promise.all(agents.map((agent) => agent.destroy()));
+    await Promise.all(this.#agents.takeAll().map((agent) => agent.destroy()));
   }
 
-  async #send(place: Place, { body, timeoutMs, signal }: WebhookCall): Promise<WebhookResponse> {
-    const { request } = await import("undici");
+  async #send(place: Place, call: WebhookCall): Promise<WebhookResponse> {
+    const undici = await import("undici");
+    const { body, timeoutMs, signal, maxBytes = MAX_WEBHOOK_RESPONSE_BYTES } = call;
     const { url } = place;
+    const authorization = place.server?.authorization();
     url.searchParams.set("timeout", `${Math.ceil(timeoutMs / 1000)}s`);
     const controller = new AbortController();
     const timer = setTimeout(() => controller.abort(DEADLINE), timeoutMs);
@@ -95,14 +98,19 @@ export class HttpsWebhookCaller implements WebhookCaller {
     signal?.addEventListener("abort", abort);
     if (signal?.aborted) abort();
     try {
-      const response = await request(url, {
+      const response = await undici.request(url, {
         method: "POST",
         body,
-        headers: { "content-type": "application/json", accept: "application/json, */*" },
-        dispatcher: await this.#agentOf(place),
+        headers: {
+          "content-type": "application/json",
+          accept: "application/json, */*",
+          ...(authorization === undefined ? {} : { authorization }),
+        },
+        dispatcher: this.#agentOf(place, undici),
         signal: controller.signal,
       });
-      return { status: response.statusCode, body: await wholeBody(response) };
+      const { statusCode: status, headers } = response;
+      return { status, headers, body: await wholeBody(response, maxBytes) };
     } catch (error) {
       if (signal?.aborted) throw signal.reason;
       throw callError(url, error);
@@ -112,46 +120,45 @@ export class HttpsWebhookCaller implements WebhookCaller {
     }
   }
 
-  async #agentOf({ url, address, caPem }: Place): Promise<Agent> {
-    const key = JSON.stringify([url.host, address, caPem]);
-    const known = this.#agents.get(key);
-    if (known !== undefined) {
-      this.#agents.delete(key);
-      this.#agents.set(key, known);
-      return known;
-    }
-    const { Agent, buildConnector } = await import("undici");
-    const connector = buildConnector({ ...tlsContext({ trusted: caPem }), timeout: 30_000 });
-    const connect: typeof connector = (options, callback) => {
-      if (address === undefined) return connector(options, callback);
-      const { host, port } = defined(splitHostPort(address), "the address of a service");
-      const target = { hostname: host, port: String(port), servername: options.hostname };
-      connector({ ...options, ...target }, callback);
-    };
-    const agent = new Agent({
-      connect,
-      connections: MAX_CONNECTIONS_TO_A_WEBHOOK,
-      pipelining: 1,
-      keepAliveTimeout: KEEP_ALIVE_MS,
+  #agentOf({ url, address, caPem, server }: Place, undici: typeof import("undici")): Agent {
+    const { cert, key, serverName, isInsecure = false } = server ?? {};
+    const place = [url.host, address, caPem, cert, key, serverName, isInsecure];
+    return this.#agents.of(place, () => {
+      const connector = undici.buildConnector({
+        ...tlsContext({ trusted: caPem, cert, key }),
+        rejectUnauthorized: !isInsecure,
+        timeout: 30_000,
+      });
+      const connect: typeof connector = (options, callback) => {
+        const named = serverName === undefined ? options : { ...options, servername: serverName };
+        if (address === undefined) return connector(named, callback);
+        const { host, port } = defined(splitHostPort(address), "the address of a service");
+        const target = { hostname: host, port: String(port), servername: options.hostname };
+        connector({ ...options, ...target }, callback);
+      };
+      return new undici.Agent({
+        connect,
+        connections: MAX_CONNECTIONS_TO_A_WEBHOOK,
+        pipelining: 1,
+        keepAliveTimeout: KEEP_ALIVE_MS,
+      });
     });
-    this.#agents.set(key, agent);
-    const maxPlaces = this.#options.maxPlaces ?? MAX_WEBHOOK_PLACES;
-    if (this.#agents.size > maxPlaces) this.#closeOldest();
-    return agent;
-  }
-
-  #closeOldest(): void {
-    const [key, agent] = defined(this.#agents.entries().next().value, "an element of agents");
-    this.#agents.delete(key);
-    // Calls that are under way on it end first.
-    void agent.close();
   }
 }
 
 /** The reason of a call that took too long. */
 const DEADLINE = new WebhookCallError("Timeout", "context deadline exceeded");
 
-function placeOf(config: WebhookClientConfig, services: ReadonlyMap<string, string>): Place {
+function placeOf(
+  config: WebhookClientConfig | WebhookServer,
+  services: ReadonlyMap<string, string>,
+): Place {
+  if ("authorization" in config) {
+    const url = URL.parse(config.url);
+    if (url === null)
+      throw new WebhookCallError("Config", `parse ${JSON.stringify(config.url)}: invalid URI`);
+    return { url, address: undefined, caPem: config.trusted, server: config };
+  }
   const caPem = caOf(config.caBundle);
   if (config.service === undefined || config.service === null) {
     if (!config.url) {
@@ -196,18 +203,21 @@ function caOf(caBundle: string | undefined): string | undefined {
   throw new WebhookCallError("Config", `could not get REST client: ${why}`);
 }
 
-async function wholeBody({ body, headers }: Dispatcher.ResponseData): Promise<Uint8Array> {
+async function wholeBody(
+  { body, headers }: Dispatcher.ResponseData,
+  maxBytes: number,
+): Promise<Uint8Array> {
   const refuse = (bound: string): never => {
     body.destroy();
     throw new WebhookCallError("TooLarge", `the response has more than ${bound}`);
   };
-  const tooLarge = `${MAX_WEBHOOK_RESPONSE_BYTES} bytes`;
-  if (Number(headers["content-length"] ?? 0) > MAX_WEBHOOK_RESPONSE_BYTES) refuse(tooLarge);
+  const tooLarge = `${maxBytes} bytes`;
+  if (Number(headers["content-length"] ?? 0) > maxBytes) refuse(tooLarge);
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of body) {
     size += (chunk as Buffer).length;
-    if (size > MAX_WEBHOOK_RESPONSE_BYTES) refuse(tooLarge);
+    if (size > maxBytes) refuse(tooLarge);
     if (chunks.push(chunk as Buffer) > MAX_WEBHOOK_RESPONSE_PIECES)
       refuse(`${MAX_WEBHOOK_RESPONSE_PIECES} pieces`);
   }

@@ -21,6 +21,10 @@ export const commands: PackageCommands = {
       about: "kube-apiserver's responses",
       file: "packages/kube-apiserver/test/interop/rest/main.ts",
     },
+    access: {
+      about: "webhooks that know tokens and decide, before kube-apiserver",
+      file: "packages/kube-apiserver/test/interop/access/main.ts",
+    },
     aggregation: {
       about: "kube-apiserver before other API servers",
       file: "packages/kube-apiserver/test/interop/aggregation/main.ts",
@@ -32,6 +36,10 @@ export const commands: PackageCommands = {
     limits: {
       about: "kube-apiserver's LimitRanges",
       file: "packages/kube-apiserver/test/interop/limits/main.ts",
+    },
+    services: {
+      about: "addresses and ports that kube-apiserver gives to Services",
+      file: "packages/kube-apiserver/test/interop/services/main.ts",
     },
     routes: {
       about: "kube-apiserver's routes",

@@ -1,5 +1,6 @@
 /** The API server over HTTP, with JSON. Connections are kept and shared. */
 import { tlsContext } from "@quorate/host";
+import type { KubeAccess } from "@quorate/kube-storage";
 import { Agent, request } from "undici";
 import {
   type Kind,
@@ -9,7 +10,6 @@ import {
   type MergePatch,
   RESOURCES,
 } from "../src/base/kube.ts";
-import type { KubeAccess } from "./kube-config.ts";
 
 /** Of a request; a watch is open for longer. */
 const TIMEOUT_MS = 15_000;
@@ -43,8 +43,13 @@ export class HttpKube implements Kube {
 
   constructor(access: KubeAccess) {
     this.#access = access;
-    const { trusted, cert, key } = access;
-    this.#agent = new Agent({ connect: tlsContext({ trusted, cert, key }), connections: 8 });
+    const { trusted, cert, key, serverName, isInsecure } = access;
+    const connect = {
+      ...tlsContext({ trusted, cert, key }),
+      ...(serverName === undefined ? {} : { servername: serverName }),
+      rejectUnauthorized: !isInsecure,
+    };
+    this.#agent = new Agent({ connect, connections: 8 });
   }
 
   async list<T extends KubeObject>(kind: Kind, namespace: string, labels: string): Promise<T[]> {
@@ -149,9 +154,9 @@ export class HttpKube implements Kube {
   }
 
   #headers(): Record<string, string> {
-    const token = this.#access.token();
+    const authorization = this.#access.authorization();
     const fields = { accept: "application/json", "user-agent": "quorate-operator" };
-    return token === undefined ? fields : { ...fields, authorization: `Bearer ${token}` };
+    return authorization === undefined ? fields : { ...fields, authorization };
   }
 
   async #call<T>(

@@ -19,6 +19,7 @@ import {
   nodeLogger,
   nodeRandom,
 } from "@quorate/host/node";
+import type { KubeAccess } from "@quorate/kube-storage";
 import { MetricRegistry } from "@quorate/metrics";
 import { newOperator } from "../src/assemble.ts";
 import { OperatorMetrics } from "../src/base/metrics.ts";
@@ -27,7 +28,7 @@ import { Election } from "../src/election.ts";
 import type { Operator } from "../src/operator.ts";
 import { nodeCertifier } from "./certifier.ts";
 import { clientMembers } from "./client-members.ts";
-import { type KubeAccess, kubeAccess } from "./kube-config.ts";
+import { kubeAccess } from "./kube-config.ts";
 import { HttpKube } from "./kube-http.ts";
 
 const FLAGS: Flags = {

@@ -1,13 +1,13 @@
 /**
- * Calls of webhooks: admission and the conversion of custom resources share one caller with its
- * connections (apiserver: pkg/util/webhook/client.go). node/webhook-caller.ts has the real one,
- * test/policy/server.ts an in-memory one.
+ * Calls of webhooks: admission, the conversion of custom resources, authentication and
+ * authorization share one caller with its connections (apiserver: pkg/util/webhook/client.go).
+ * node/webhook-caller.ts has the real one, test/policy/server.ts an in-memory one.
  *
  *     caller.call(clientConfig, json, { timeoutMs, signal })  ->  { status, body }
  *                                                            or  WebhookCallError
  */
 
-import type { Cancellation } from "@quorate/kube-storage";
+import type { Cancellation, KubeAccess } from "@quorate/kube-storage";
 import { CodedError } from "@quorate/proto";
 
 /** admissionregistration.k8s.io/v1 WebhookClientConfig; apiextensions' has the same fields. */
@@ -24,18 +24,25 @@ export interface WebhookClientConfig {
   readonly caBundle?: string;
 }
 
+/** A webhook that a kubeconfig names (--authentication-token-webhook-config-file). */
+export type WebhookServer = Omit<KubeAccess, "namespace">;
+
 export interface WebhookCall {
-  readonly config: WebhookClientConfig;
+  readonly config: WebhookClientConfig | WebhookServer;
   /** JSON. */
   readonly body: Uint8Array;
   /** Of the whole call; more than 0. It is also sent as the parameter "timeout". */
   readonly timeoutMs: number;
   readonly signal?: Cancellation | undefined;
+  /** Of the response; default MAX_WEBHOOK_RESPONSE_BYTES. */
+  readonly maxBytes?: number;
 }
 
 export interface WebhookResponse {
   readonly status: number;
   readonly body: Uint8Array;
+  /** By lower-case names; absent in tests. */
+  readonly headers?: Readonly<Record<string, string | readonly string[] | undefined>>;
 }
 
 /**

@@ -9,6 +9,7 @@
 
 import { type Clock, type HttpHead, type Logger, WarningInterval } from "@quorate/host";
 import { ANONYMOUS, type Authenticator, type UserInfo, unauthorized } from "@quorate/kube-storage";
+import { ExpiringMap } from "./expiring-map.ts";
 import { isWebSocketRequest, socketProtocols } from "./socket-protocols.ts";
 import {
   InvalidTokenError,
@@ -130,32 +131,43 @@ export const MAX_TOKEN_LENGTH = 16_384;
 /** The SHA-256 of a text's UTF-8, in hexadecimal digits. */
 export type Sha256Hex = (text: string) => string;
 
-interface Entry {
-  readonly identity: TokenIdentity;
-  readonly untilMs: number;
+export interface TokenCacheOptions {
+  /** Default: as in kube-apiserver for all kinds of tokens. */
+  readonly ttlMs?: number;
+  /** Of tokens that nobody knows; default 0: they are not remembered. */
+  readonly unknownTtlMs?: number;
+  /** Each request is hashed, so the platform's own is worth having. */
+  readonly sha256Hex?: Sha256Hex | undefined;
 }
 
 /**
  * Remembers for a short time what a token proved (apiserver: pkg/authentication/token/cache). Keys
- * are hashes, so that no token stays in memory; requests with one token share one check.
+ * are hashes, so that no token stays in memory; requests with one token share one check. Unknown
+ * tokens have a place of their own: many of them take none from others.
  */
 export class TokenCache implements TokenAuthenticator {
   readonly #inner: TokenAuthenticator;
   readonly #clock: Clock;
+  readonly #ttlMs: number;
+  readonly #unknownTtlMs: number;
   readonly #sha256Hex: Sha256Hex;
-  /** In the order in which they end. */
-  readonly #entries = new Map<string, Entry>();
+  readonly #known: ExpiringMap<TokenIdentity>;
+  readonly #unknown: ExpiringMap<true>;
   readonly #running = new Map<string, Promise<TokenIdentity | undefined>>();
 
-  /** @param sha256Hex each request is hashed, so the platform's own is worth having */
-  constructor(inner: TokenAuthenticator, clock: Clock, sha256Hex: Sha256Hex = sha256HexOf) {
+  constructor(inner: TokenAuthenticator, clock: Clock, options: TokenCacheOptions = {}) {
     this.#inner = inner;
     this.#clock = clock;
-    this.#sha256Hex = sha256Hex;
+    this.#ttlMs = options.ttlMs ?? TOKEN_CACHE_TTL_MS;
+    this.#unknownTtlMs = options.unknownTtlMs ?? 0;
+    this.#sha256Hex = options.sha256Hex ?? sha256HexOf;
+    const nowMs = (): number => clock.monotonicMs();
+    this.#known = new ExpiringMap(MAX_CACHED_TOKENS, nowMs);
+    this.#unknown = new ExpiringMap(MAX_CACHED_TOKENS, nowMs);
   }
 
   get size(): number {
-    return this.#entries.size;
+    return this.#known.size;
   }
 
   authenticateToken(
@@ -168,6 +180,7 @@ export class TokenCache implements TokenAuthenticator {
     const key = this.#sha256Hex(JSON.stringify([token, ...audiences]));
     const known = this.#get(key);
     if (known !== undefined) return Promise.resolve(known);
+    if (this.#unknown.get(key) !== undefined) return Promise.resolve(undefined);
     const running = this.#running.get(key);
     if (running !== undefined) return running;
     if (this.#running.size >= MAX_RUNNING_TOKEN_CHECKS) {
@@ -184,27 +197,16 @@ export class TokenCache implements TokenAuthenticator {
     audiences: readonly string[],
   ): Promise<TokenIdentity | undefined> {
     const identity = await this.#inner.authenticateToken(token, audiences);
-    if (identity !== undefined) this.#set(key, identity);
+    if (identity === undefined) this.#unknown.set(key, true, this.#unknownTtlMs);
+    else this.#known.set(key, identity, this.#ttlMs);
     return identity;
   }
 
   #get(key: string): TokenIdentity | undefined {
-    const entry = this.#entries.get(key);
-    if (entry === undefined) return undefined;
-    const { identity, untilMs } = entry;
-    const hasEnded = identity.endsMs !== undefined && this.#clock.wallMs() >= identity.endsMs;
-    if (!hasEnded && this.#clock.monotonicMs() < untilMs) return identity;
-    this.#entries.delete(key);
+    const identity = this.#known.get(key);
+    const { endsMs } = identity ?? {};
+    if (endsMs === undefined || this.#clock.wallMs() < endsMs) return identity;
+    this.#known.delete(key);
     return undefined;
-  }
-
-  #set(key: string, identity: TokenIdentity): void {
-    const nowMs = this.#clock.monotonicMs();
-    this.#entries.delete(key);
-    this.#entries.set(key, { identity, untilMs: nowMs + TOKEN_CACHE_TTL_MS });
-    for (const [oldest, { untilMs }] of this.#entries) {
-      if (untilMs > nowMs && this.#entries.size <= MAX_CACHED_TOKENS) break;
-      this.#entries.delete(oldest);
-    }
   }
 }

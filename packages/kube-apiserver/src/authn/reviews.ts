@@ -1,7 +1,8 @@
 /** TokenReview and SelfSubjectReview (Kubernetes: pkg/registry/authentication). */
 import type { Creater, KubeObject, UserInfo } from "@quorate/kube-storage";
-import { badRequest, metaTime } from "@quorate/kube-storage";
+import { aggregateText, badRequest, metaTime } from "@quorate/kube-storage";
 import {
+  INVALID_TOKEN,
   InvalidTokenError,
   type TokenAuthenticator,
   type TokenIdentity,
@@ -11,7 +12,7 @@ import { withAuthenticatedGroup } from "./user-names.ts";
 /** authentication.k8s.io/v1 UserInfo. */
 export function userInfoObject({ name, uid, groups, extra }: UserInfo): Record<string, unknown> {
   return {
-    username: name,
+    ...(name === "" ? {} : { username: name }),
     ...(uid === "" ? {} : { uid }),
     ...(groups.length === 0 ? {} : { groups }),
     ...(Object.keys(extra).length === 0 ? {} : { extra }),
@@ -42,12 +43,13 @@ async function reviewOf(
   audiences: readonly string[],
 ): Promise<Record<string, unknown>> {
   let identity: TokenIdentity | undefined;
-  let error = "invalid bearer token";
+  let error = INVALID_TOKEN;
   try {
     identity = await tokens.authenticateToken(token, audiences);
   } catch (failure) {
     if (!(failure instanceof InvalidTokenError)) throw failure;
-    error = failure.message;
+    // kube-apiserver's own client has a token, too, with which this one is compared first.
+    error = aggregateText([INVALID_TOKEN, ...failure.reasons]);
   }
   if (identity === undefined) return { user: {}, error };
   const user = withAuthenticatedGroup(identity.user);

@@ -1,6 +1,6 @@
 /** Who a bearer token stands for (apiserver: pkg/authentication/authenticator, token/union). */
 
-import type { UserInfo } from "@quorate/kube-storage";
+import { aggregateText, type UserInfo } from "@quorate/kube-storage";
 import { CodedError } from "@quorate/proto";
 
 /** What a token proves. */
@@ -24,10 +24,18 @@ export interface TokenAuthenticator {
   ): Promise<TokenIdentity | undefined>;
 }
 
+/** What is said of a token about which nothing is known. */
+export const INVALID_TOKEN = "invalid bearer token";
+
 /** A token that is not accepted. Its message never holds the token. */
 export class InvalidTokenError extends CodedError<"InvalidToken"> {
-  constructor(message = "invalid bearer token") {
-    super("InvalidTokenError", "InvalidToken", message);
+  /** Of all that were asked. */
+  readonly reasons: readonly string[];
+
+  /** @param reasons one or more */
+  constructor(...reasons: readonly string[]) {
+    super("InvalidTokenError", "InvalidToken", aggregateText(reasons));
+    this.reasons = reasons;
   }
 }
 
@@ -39,18 +47,18 @@ export function anyTokenAuthenticator(
 ): TokenAuthenticator {
   return {
     async authenticateToken(token, audiences) {
-      const failures: string[] = [];
+      const reasons: string[] = [];
       for (const one of authenticators) {
         try {
           const identity = await one.authenticateToken(token, audiences);
           if (identity !== undefined) return identity;
         } catch (error) {
           if (!(error instanceof InvalidTokenError)) throw error;
-          failures.push(error.message);
+          reasons.push(...error.reasons);
         }
       }
-      if (failures.length === 0) return undefined;
-      throw new InvalidTokenError(failures.length === 1 ? failures[0] : `[${failures.join(", ")}]`);
+      if (reasons.length === 0) return undefined;
+      throw new InvalidTokenError(...reasons);
     },
   };
 }

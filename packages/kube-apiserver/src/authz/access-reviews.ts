@@ -203,11 +203,12 @@ async function decided(
   attributes: AuthorizerAttributes,
   authorizer: Authorizer,
 ): Promise<KubeObject> {
-  const { decision, reason } = await authorizer.authorize(attributes);
+  const { decision, reason, error } = await authorizer.authorize(attributes);
   const status = {
     allowed: decision === "allow",
     ...(decision === "deny" ? { denied: true } : {}),
     ...(reason === "" ? {} : { reason }),
+    ...(error === undefined ? {} : { evaluationError: error }),
   };
   return { ...object, status };
 }

@@ -29,6 +29,11 @@ import {
 import { defined } from "@quorate/proto";
 import { type FetchPage, type OidcSettings, OidcTokens } from "../authn/oidc-tokens.ts";
 import {
+  type PostReview,
+  RemoteReviews,
+  type RemoteReviewVersion,
+} from "../authn/remote-reviews.ts";
+import {
   RequestAuthenticator,
   type Sha256Hex,
   TokenCache,
@@ -38,9 +43,10 @@ import type { BoundObjects } from "../authn/service-account-claims.ts";
 import type { ServiceAccountKeys } from "../authn/service-account-keys.ts";
 import { ServiceAccountTokens } from "../authn/service-account-tokens.ts";
 import { anyTokenAuthenticator, type TokenAuthenticator } from "../authn/token-authenticator.ts";
-import { staticTokens } from "../authn/token-file.ts";
+import { sha256HexOf, staticTokens } from "../authn/token-file.ts";
 import { tokenRequests } from "../authn/token-requests.ts";
 import { servedUnstored } from "../authn/unstored-resource.ts";
+import { WebhookTokens } from "../authn/webhook-tokens.ts";
 import { Informer, type InformerDependencies } from "../informers/informer.ts";
 import { systemContext } from "../informers/system-context.ts";
 import {
@@ -56,6 +62,7 @@ import { RbacIndex } from "./rbac-index.ts";
 import { rbacResources } from "./rbac-kinds.ts";
 import { RBAC_GROUP } from "./rules.ts";
 import { type AuthorizationMode, unionAuthorizer } from "./union.ts";
+import { type DecisionTimes, WebhookAuthorizer } from "./webhook-authorizer.ts";
 
 export interface ServiceAccountOptions {
   /** --service-account-issuer: the first one signs. */
@@ -79,6 +86,10 @@ export interface AccessOptions {
   readonly serviceAccounts: ServiceAccountOptions;
   /** Absent: there is no OpenID Connect provider. */
   readonly oidc?: OidcSettings | undefined;
+  /** Absent: no webhook knows tokens. */
+  readonly webhookTokens?: WebhookTokenSettings | undefined;
+  /** Of the mode Webhook. */
+  readonly webhookDecisions?: WebhookDecisionSettings | undefined;
 }
 
 export interface AccessDependencies {
@@ -89,6 +100,18 @@ export interface AccessDependencies {
   readonly logger: Logger;
   /** Reads pages of the OpenID Connect provider. */
   readonly fetchPage?: FetchPage | undefined;
+  /** Ask the webhooks of `webhookTokens` and `webhookDecisions`. */
+  readonly postTokenReview?: PostReview | undefined;
+  readonly postAccessReview?: PostReview | undefined;
+}
+
+export interface WebhookTokenSettings {
+  readonly version: RemoteReviewVersion;
+  readonly cacheTtlMs: number;
+}
+
+export interface WebhookDecisionSettings extends DecisionTimes {
+  readonly version: RemoteReviewVersion;
 }
 
 type SourceOf = (kind: GroupVersionKind) => KindSource;
@@ -130,14 +153,16 @@ export class Access {
       this.#oidc = new OidcTokens(oidc, forOidc);
     }
     const provided = this.#oidc === undefined ? [] : [this.#oidc];
-    const all = anyTokenAuthenticator([...fixed, this.#issuer, ...provided]);
-    this.#tokens = new TokenCache(all, clock, deps.sha256Hex);
+    const remote = this.#webhookTokens();
+    const all = anyTokenAuthenticator([...fixed, this.#issuer, ...provided, ...remote]);
+    const { sha256Hex } = deps;
+    this.#tokens = new TokenCache(all, clock, { sha256Hex });
     const { audiences } = serviceAccounts;
     this.authenticator = new RequestAuthenticator(
       { clientCertificates, tokens: this.#tokens, audiences, allowAnonymous },
       { logger: logger.child("apiserver/authentication"), monotonicMs: () => clock.monotonicMs() },
     );
-    this.authorizer = unionAuthorizer(options.modes, this.#rbac);
+    this.authorizer = unionAuthorizer(options.modes, this.#rbac, this.#webhookAuthorizer());
   }
 
   /** Whether all roles and bindings are known; before, RBAC allows only system:masters. */
@@ -207,6 +232,40 @@ export class Access {
   stop(): void {
     this.#informers?.stop();
     this.#oidc?.stop();
+  }
+
+  #webhookTokens(): TokenAuthenticator[] {
+    const { webhookTokens: settings, serviceAccounts } = this.#options;
+    const { postTokenReview: post, clock, random, sha256Hex } = this.#deps;
+    if (settings === undefined || post === undefined) return [];
+    const kind = { group: "authentication.k8s.io", kind: "TokenReview" } as const;
+    const reviews = new RemoteReviews(
+      { ...kind, version: settings.version },
+      { post, clock, random: random.fork("token reviews") },
+    );
+    const logger = this.#deps.logger.child("apiserver/authentication");
+    const tokens = new WebhookTokens(reviews, serviceAccounts.audiences, (error) =>
+      logger.error("Failed to make webhook authenticator request", { error }),
+    );
+    const { cacheTtlMs: ttlMs } = settings;
+    return [new TokenCache(tokens, clock, { ttlMs, unknownTtlMs: ttlMs, sha256Hex })];
+  }
+
+  #webhookAuthorizer(): WebhookAuthorizer | undefined {
+    const { webhookDecisions: settings } = this.#options;
+    const { postAccessReview: post, clock, random, logger, sha256Hex = sha256HexOf } = this.#deps;
+    if (settings === undefined || post === undefined) return undefined;
+    const kind = { group: "authorization.k8s.io", kind: "SubjectAccessReview" } as const;
+    const reviews = new RemoteReviews(
+      { ...kind, version: settings.version },
+      { post, clock, random: random.fork("access reviews") },
+    );
+    return new WebhookAuthorizer(settings, {
+      reviews,
+      sha256Hex,
+      nowMs: () => clock.monotonicMs(),
+      logger: logger.child("apiserver/authorization"),
+    });
   }
 
   get #grantDependencies(): GrantDependencies {

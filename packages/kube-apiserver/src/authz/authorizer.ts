@@ -21,6 +21,8 @@ export interface Decision {
   readonly decision: "allow" | "deny" | "no-opinion";
   /** For the client's message and for the audit log. */
   readonly reason: string;
+  /** What went wrong; the request fails with it, unless it is allowed all the same. */
+  readonly error?: string;
 }
 
 export interface Authorizer {

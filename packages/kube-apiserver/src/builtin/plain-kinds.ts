@@ -13,6 +13,7 @@ import {
   nameIsPathSegment,
   plainStrategy,
   type ResourceSpec,
+  type StoreHooks,
   type Strategy,
   semanticEqual,
   statusStrategyOf,
@@ -39,6 +40,7 @@ import { podGraceSeconds, podTable } from "./pods.ts";
 import { withGeneratedSelector } from "./rules/jobs.ts";
 import { KIND_RULES } from "./rules/kinds.ts";
 import { podErrorsOf } from "./rules/pod-spec.ts";
+import { canonicalAddress } from "./service-ranges.ts";
 import { serviceStrategy } from "./services.ts";
 import { signingRequests, withApproval, withSubresources } from "./signing-requests.ts";
 import { fieldOf } from "./workload-fields.ts";
@@ -76,12 +78,21 @@ const SCALE = {
   labelSelector: ".spec.selector",
 };
 
-function fieldsOf(names: readonly string[]): Partial<ResourceSpec> {
-  const read = (object: KubeObject, path: string): string => {
+/**
+ * The fields that selectors may name.
+ * @param others those that are no texts, with what they are where an object does not have them
+ */
+function fieldsOf(
+  texts: readonly string[],
+  others: Readonly<Record<string, string>> = {},
+): Partial<ResourceSpec> {
+  const names = [...texts, ...Object.keys(others)];
+  const read = (object: KubeObject, name: string): string => {
+    const path = name === "status.successful" ? "status.succeeded" : name;
     let value: unknown = object;
     for (const part of path.split("."))
       value = (value as Record<string, unknown> | undefined)?.[part];
-    return value === undefined || value === null ? "" : String(value);
+    return value === undefined || value === null ? (others[name] ?? "") : String(value);
   };
   return {
     selectableFieldNames: names,
@@ -104,6 +115,7 @@ const MORE: Readonly<Record<string, Partial<PlainKind>>> = {
     },
   },
   CertificateSigningRequest: { more: fieldsOf(["spec.signerName"]) },
+  IPAddress: { more: { nameRule: nameIsAddress } },
   HorizontalPodAutoscaler: { version: "v2", isInAll: true },
   ResourceSlice: { more: fieldsOf(["spec.nodeName", "spec.driver"]) },
 };
@@ -118,17 +130,19 @@ const KINDS: readonly PlainKind[] = [
     more: {
       ...RETURNS_OBJECT,
       table: podTable,
-      ...fieldsOf([
-        "spec.nodeName",
-        "spec.restartPolicy",
-        "spec.schedulerName",
-        "spec.serviceAccountName",
-        "spec.hostNetwork",
-        "status.phase",
-        "status.podIP",
-        "status.podIPs",
-        "status.nominatedNodeName",
-      ]),
+      ...fieldsOf(
+        [
+          "spec.nodeName",
+          "spec.restartPolicy",
+          "spec.schedulerName",
+          "spec.serviceAccountName",
+          "status.phase",
+          "status.podIP",
+          "status.podIPs",
+          "status.nominatedNodeName",
+        ],
+        { "spec.hostNetwork": "false" },
+      ),
     },
   },
   {
@@ -161,7 +175,7 @@ const KINDS: readonly PlainKind[] = [
     isClusterScoped: true,
     hasStatus: true,
     prefix: "minions",
-    more: fieldsOf(["spec.unschedulable"]),
+    more: fieldsOf([], { "spec.unschedulable": "false" }),
   },
   {
     group: "",
@@ -188,7 +202,11 @@ const KINDS: readonly PlainKind[] = [
     prefix: "controllers",
     hasScale: true,
     ...WORKLOAD,
-    more: { garbageCollection: "orphan", table: replicaSetTable, ...fieldsOf(["status.replicas"]) },
+    more: {
+      garbageCollection: "orphan",
+      table: replicaSetTable,
+      ...fieldsOf([], { "status.replicas": "0" }),
+    },
   },
   {
     group: "",
@@ -258,7 +276,11 @@ const KINDS: readonly PlainKind[] = [
     kind: "Job",
     plural: "jobs",
     ...WORKLOAD,
-    more: { garbageCollection: "orphan", table: jobTable, ...fieldsOf(["status.successful"]) },
+    more: {
+      garbageCollection: "orphan",
+      table: jobTable,
+      ...fieldsOf([], { "status.successful": "0" }),
+    },
   },
   {
     group: "batch",
@@ -360,6 +382,13 @@ const STORED: readonly PlainKind[] = (
   ...MORE[kind],
 }));
 
+/** An address in its canonical form (kubernetes: apis/networking/validation). */
+function nameIsAddress(name: string): readonly string[] {
+  const address = canonicalAddress(name);
+  if (address === undefined) return [`ParseAddr(${JSON.stringify(name)}): unable to parse IP`];
+  return address === name ? [] : ["must be a canonical form IP address"];
+}
+
 function pluralOf(kind: string): string {
   const name = kind.toLowerCase();
   if (name.endsWith("y")) return `${name.slice(0, -1)}ies`;
@@ -381,7 +410,7 @@ const OWN_RULES: Readonly<Record<string, (strategy: Strategy) => Strategy>> = {
   Service: serviceStrategy,
 };
 
-function specOf(plain: PlainKind, source: KindSource): ResourceSpec {
+function specOf(plain: PlainKind, source: KindSource, hooks: StoreHooks | undefined): ResourceSpec {
   const { hasStatus = false, countsGenerations = false } = plain;
   const { kind } = source;
   const namespaced = plain.isClusterScoped !== true;
@@ -407,6 +436,7 @@ function specOf(plain: PlainKind, source: KindSource): ResourceSpec {
     ...(hasStatus ? { statusStrategy: statusStrategy(plain.kind, strategy) } : {}),
     ...(plain.hasScale === true ? { scale: SCALE } : {}),
     table: NAME_AND_AGE,
+    ...(hooks && { hooks }),
     ...plain.more,
   });
 }
@@ -429,11 +459,15 @@ function statusStrategy(kind: string, strategy: Strategy): Strategy {
   };
 }
 
-/** All of these kinds, as kube-apiserver serves them. */
-export function plainKinds(sourceOf: (kind: GroupVersionKind) => KindSource): ResourceSpec[] {
+/** All of these kinds, as kube-apiserver serves them. @param services gives them addresses */
+export function plainKinds(
+  sourceOf: (kind: GroupVersionKind) => KindSource,
+  services?: StoreHooks,
+): ResourceSpec[] {
   return [...KINDS, ...STORED].flatMap((plain) => {
     const { group, version = "v1", kind } = plain;
-    const spec = specOf(plain, sourceOf({ group, version, kind }));
+    const hooks = kind === "Service" ? services : undefined;
+    const spec = specOf(plain, sourceOf({ group, version, kind }), hooks);
     if (kind === "CertificateSigningRequest") return [withApproval(spec)];
     if (kind === "HorizontalPodAutoscaler") return [spec, autoscalersV1(spec)];
     return [kind === "Pod" ? withSubresources(spec, () => podStrategies(spec.strategy)) : spec];

@@ -8,6 +8,7 @@
  * It knows no sockets, files or timers but the clock's; node/ has those.
  */
 import {
+  BriefSet,
   type Clock,
   type HttpExchange,
   type HttpExchangeHandler,
@@ -24,6 +25,7 @@ import {
   unauthorized,
   unlessAborted,
 } from "@quorate/kube-storage";
+import { escapeHtml, quoteText as goQuote } from "@quorate/proto";
 import { type Auditor, attemptedMethods, NO_USER } from "../audit/auditor.ts";
 import { forbiddenError } from "../authn/forbidden.ts";
 import { impersonatedUser } from "../authn/impersonation.ts";
@@ -147,8 +149,7 @@ export class ApiServer {
       await this.#impersonate(call);
       const release = isLong ? () => {} : await this.#seat(call);
       try {
-        await this.#authorize(call);
-        await this.#routed(call);
+        if (await this.#isAuthorized(call)) await this.#routed(call);
       } finally {
         release();
       }
@@ -224,13 +225,19 @@ export class ApiServer {
     throw call.canceller.reason;
   }
 
-  async #authorize(call: Call): Promise<void> {
+  /** False where the authorizer failed; the response is then out. Throws ApiError 403. */
+  async #isAuthorized(call: Call): Promise<boolean> {
     const attributes = attributesOf(call.target, call.user);
-    const { decision, reason } = await this.#deps.authorizer.authorize(attributes);
+    const { decision, reason, error } = await this.#deps.authorizer.authorize(attributes);
     const isAllowed = decision === "allow";
+    if (!isAllowed && error !== undefined) {
+      call.audit?.annotate("authorization.k8s.io/reason", "internal error");
+      undecided(call, error);
+      return false;
+    }
     call.audit?.annotate("authorization.k8s.io/decision", isAllowed ? "allow" : "forbid");
     call.audit?.annotate("authorization.k8s.io/reason", reason);
-    if (isAllowed) return;
+    if (isAllowed) return true;
     call.setHeader("x-content-type-options", "nosniff");
     throw forbiddenError(attributes, reason);
   }
@@ -257,6 +264,17 @@ export class ApiServer {
   }
 }
 
+/** No authorizer allows the request, and one has failed (responsewriters.InternalError). */
+function undecided(call: Call, error: string): void {
+  const { path, query } = call.head;
+  const uri = escapeHtml(query === "" ? path : `${path}?${query}`, /[&<>]/g);
+  const headers = {
+    "content-type": "text/plain; charset=utf-8",
+    "x-content-type-options": "nosniff",
+  };
+  call.respond(500, headers, `Internal Server Error: ${goQuote(uri)}: ${error}\n`);
+}
+
 /**
  * A response that has begun goes on while its client reads, however long a list is: to cut it off
  * would look like a failure of the connection. The engine ends those that stall.
@@ -281,7 +299,7 @@ export class SharedTimeouts {
   readonly #clock: Pick<Clock, "monotonicMs" | "after">;
   readonly #delayMs: number;
   /** In the order in which they are due. */
-  readonly #entries = new Set<Entry>();
+  readonly #entries = new BriefSet<Entry>();
   #timer: Timer | undefined;
 
   /** @param delayMs of all timeouts */

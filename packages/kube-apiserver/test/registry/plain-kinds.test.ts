@@ -45,15 +45,33 @@ test("Each kind is stored, read and selected by name", async () => {
   // An APIService has the name of its group and version: test/interop/aggregation.test.ts.
   for (const spec of SPECS.filter(({ resource }) => resource !== "apiservices")) {
     const w = new RegistryWorld(spec);
-    const made = await w.create(decoded(spec, { name: "x" }, goodFields(spec)));
+    const name = spec.resource === "ipaddresses" ? "10.0.0.1" : "x";
+    const made = await w.create(decoded(spec, { name }, goodFields(spec)));
     const { generation } = made.metadata;
     const counts = spec.strategy.prepareForCreate(w.ctx(), made).metadata.generation === 1;
     assert.equal(generation, counts ? 1 : undefined, spec.resource);
-    assert.equal((await w.get("x")).kind, spec.kind.kind);
+    assert.equal((await w.get(name)).kind, spec.kind.kind);
     assert.equal(spec.statusStrategy !== undefined, "status" in w.subresources, spec.resource);
-    await w.delete("x", { ...DELETE, propagationPolicy: "Background" });
+    await w.delete(name, { ...DELETE, propagationPolicy: "Background" });
     assert.equal(await w.count(), 0, spec.resource);
   }
+});
+
+test("Fields that an object does not have are selected by their zero value, as in Kubernetes", () => {
+  const fields = (plural: string, object: object): object => {
+    const spec = specOf(plural);
+    return spec.selectableFields!(decoded(spec, { name: "x" }, object));
+  };
+  assert.deepEqual(fields("nodes", {}), { "spec.unschedulable": "false" });
+  const cordoned = { spec: { unschedulable: true } };
+  assert.deepEqual(fields("nodes", cordoned), { "spec.unschedulable": "true" });
+  const pod = fields("pods", { spec: POD }) as Record<string, string>;
+  assert.equal(pod["spec.hostNetwork"], "false");
+  assert.equal(pod["spec.nodeName"], "");
+  assert.deepEqual(fields("jobs", {}), { "status.successful": "0" });
+  const done = { status: { succeeded: 3 } };
+  assert.deepEqual(fields("jobs", done), { "status.successful": "3" });
+  assert.deepEqual(fields("replicationcontrollers", {}), { "status.replicas": "0" });
 });
 
 test("Keys are kube-apiserver's", () => {

@@ -6,7 +6,7 @@
  *                 --watch-> apply  ---> objects, window, snapshots, then the watchers
  *                 --bookmark> progress: nothing below this revision is missing
  */
-import type { Clock, Timer } from "@quorate/host";
+import { BriefSet, type Clock, type Timer } from "@quorate/host";
 import { type Cancellation, throwIfAborted } from "../meta/cancellation.ts";
 import type { AttributesOf } from "../meta/selectors.ts";
 import { ApiError } from "../meta/status.ts";
@@ -199,7 +199,7 @@ export class Freshness {
   readonly #clock: Pick<Clock, "monotonicMs" | "after">;
   readonly #progress: ProgressRequester;
   readonly #observe: (waitedMs: number) => void;
-  readonly #waiters = new Set<Waiter>();
+  readonly #waiters = new BriefSet<Waiter>();
   #revision = 0;
   /** The least revision that a waiter waits for. */
   #least = Number.POSITIVE_INFINITY;

@@ -3,7 +3,7 @@
  * them, and sizes for statistics. A parsed object takes several times the memory of its text, and
  * most stored objects are read rarely, so only the latest ones keep their parsed form.
  */
-import { keepNewest } from "@quorate/host";
+import { BriefMap, keepNewest } from "@quorate/host";
 import { equals, fromUtf8, toUtf8, utf8Length } from "@quorate/proto";
 import type { KubeObject } from "../meta/object.ts";
 import { badRequest } from "../meta/status.ts";
@@ -37,7 +37,7 @@ export class EtcdValues {
    * By key in the store, the oldest first. The writer of an object and its watch event have the
    * same bytes: the second of them takes the first one's object, so that it is decoded once.
    */
-  readonly #awaited = new Map<string, VersionedObject>();
+  readonly #awaited = new BriefMap<string, VersionedObject>();
   #values = 0;
   #valueBytes = 0;
 

@@ -16,7 +16,7 @@
  * the store is exchanged, reads in progress start again on the new one: nothing of them has been
  * answered yet.
  */
-import type { Clock } from "@quorate/host";
+import { BriefMap, BriefSet, type Clock } from "@quorate/host";
 import { errorOf } from "@quorate/proto";
 import type { Steps } from "@quorate/store";
 import { type AnswerLimits, AnswerMemory, DEFAULT_ANSWER_LIMITS } from "./answer-memory.ts";
@@ -81,9 +81,9 @@ export class Slices {
   readonly #limits: SliceLimits;
   readonly #clock: Clock;
   readonly #ready = new FairQueue<Task<unknown>>();
-  readonly #tasks = new Set<Task<unknown>>();
-  readonly #perClient = new Map<string, number>();
-  readonly #connections = new Map<string, Connection>();
+  readonly #tasks = new BriefSet<Task<unknown>>();
+  readonly #perClient = new BriefMap<string, number>();
+  readonly #connections = new BriefMap<string, Connection>();
   readonly #fetches: Fetches;
   #isScheduled = false;
   #isAttached = true;

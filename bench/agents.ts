@@ -1,7 +1,7 @@
 /**
- * What members allocate in V8's heap, as V8 counts it on their main threads. Members are to be
- * started with `heapEnv`, which loads heap-agent.js into them. Buffers' own memory is not counted:
- * V8 does not count it up.
+ * What members tell of themselves: what they allocate in V8's heap, as V8 counts it on their main
+ * threads, and what held their event loops. Members are to be started with `agentEnv`, which loads
+ * agent.js into them. Buffers' own memory is not counted: V8 does not count it up.
  */
 import { createConnection, type Socket } from "node:net";
 import { join } from "node:path";
@@ -9,10 +9,10 @@ import { createInterface } from "node:readline";
 import { pathToFileURL } from "node:url";
 import type { AllocationProfile } from "./cpu-profile.ts";
 
-const AGENT = pathToFileURL(join(import.meta.dirname, "heap-agent.js")).href;
+const AGENT = pathToFileURL(join(import.meta.dirname, "agent.js")).href;
 
-/** The environment of members whose heaps are to be read. */
-export const heapEnv: Readonly<Record<string, string>> = {
+/** The environment of members that are to be asked. */
+export const agentEnv: Readonly<Record<string, string>> = {
   NODE_OPTIONS: `${process.env["NODE_OPTIONS"] ?? ""} --import=${AGENT}`.trim(),
 };
 
@@ -26,8 +26,19 @@ export interface HeapUse {
   readonly survivedBytes: number;
 }
 
-/** The heap of one member. */
-class HeapAgent {
+type Command = "begin" | "end" | "sample" | "samples" | "trace" | "traced";
+
+/** Something that took at least half a millisecond in a member. */
+export interface Noted {
+  /** Such as "full collection", "loop, TCPWRAP" (a callback), "LevelDB, another thread". */
+  readonly what: string;
+  /** On the machine's monotonic clock. */
+  readonly fromMs: number;
+  readonly durationMs: number;
+}
+
+/** The agent in one member. */
+class Agent {
   readonly #socket: Socket;
   readonly #lines: AsyncIterator<string>;
 
@@ -37,10 +48,10 @@ class HeapAgent {
   }
 
   /** @throws Error where the process has no agent */
-  async ask(command: "begin" | "end" | "sample" | "samples"): Promise<unknown> {
+  async ask(command: Command): Promise<unknown> {
     this.#socket.write(`${command}\n`);
     const { value, done } = await this.#lines.next();
-    if (done === true) throw new Error("a member tells nothing of its heap");
+    if (done === true) throw new Error("a member tells nothing of itself");
     return JSON.parse(value);
   }
 
@@ -49,12 +60,12 @@ class HeapAgent {
   }
 }
 
-/** The heaps of members, by their process ids. */
-export class Heaps {
-  readonly #agents: readonly HeapAgent[];
+/** The agents in members, by their process ids. */
+export class Agents {
+  readonly #agents: readonly Agent[];
 
   constructor(pids: readonly number[]) {
-    this.#agents = pids.map((pid) => new HeapAgent(pid));
+    this.#agents = pids.map((pid) => new Agent(pid));
   }
 
   /** Begins to count. */
@@ -83,11 +94,21 @@ export class Heaps {
     return (await this.#ask("samples")) as AllocationProfile[];
   }
 
+  /** Begins to note what holds the loops, which costs them some of their time. */
+  async trace(): Promise<void> {
+    await this.#ask("trace");
+  }
+
+  /** What the members noted since `trace`, or since the last call. */
+  async traced(): Promise<Noted[][]> {
+    return (await this.#ask("traced")) as Noted[][];
+  }
+
   close(): void {
     for (const agent of this.#agents) agent.close();
   }
 
-  #ask(command: "begin" | "end" | "sample" | "samples"): Promise<unknown[]> {
+  #ask(command: Command): Promise<unknown[]> {
     return Promise.all(this.#agents.map((agent) => agent.ask(command)));
   }
 }
