@@ -1,2 +1,3 @@
 /** etcd's v2 API on keys of v3. */
-export { v2Routes } from "./src/routes.ts";
+export { directoryExpiry } from "./src/expiry.ts";
+export { loadV2Routes } from "./src/load.ts";

@@ -60,7 +60,7 @@ const PACKAGES: Readonly<Record<string, readonly string[] | undefined>> = {
   services: undefined,
   store: undefined,
   transport: undefined,
-  v2: ["expiry/index.ts", "src/expiry.ts", "src/keys.ts", "src/txn-parts.ts"],
+  v2: ["index.ts", "src/expiry.ts", "src/keys.ts", "src/load.ts", "src/txn-parts.ts"],
   wal: undefined,
 };
 

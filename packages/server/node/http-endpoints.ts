@@ -9,6 +9,7 @@ import { idToHex } from "@quorate/proto";
 import type { ProgressState, Role, Status } from "@quorate/raft";
 import type { RpcObserver, ServiceTable } from "@quorate/rpc";
 import { SharedAnswer } from "@quorate/services";
+import { loadV2Routes } from "@quorate/v2";
 import type { ServerConfig } from "../src/config/server-config.ts";
 import { exchangeRouter, plainRoutes, versionEndpoint } from "../src/http/endpoints.ts";
 import { checkEndpoints, healthEndpoint, memberHealth } from "../src/http/health.ts";
@@ -26,11 +27,11 @@ export async function dataEndpoints(
   page?: Console,
 ): Promise<ReadonlyMap<string, HttpExchangeHandler>> {
   const hashKey = randomBytes(32);
-  const v2 = enableV2 ? await import("@quorate/v2") : undefined;
+  const v2Routes = enableV2 ? await loadV2Routes() : undefined;
   const keys = http.areKeysOn ? await import("@quorate/http-kv") : undefined;
   return new Map([
     ...(keys?.httpKv(member, { ...parts, access: http, hashKey }) ?? []),
-    ...(v2?.v2Routes(member, { ...parts, hashKey }) ?? []),
+    ...(v2Routes?.(member, { ...parts, hashKey }) ?? []),
     ...(page?.routes(parts) ?? []),
   ]);
 }

@@ -15,7 +15,7 @@ import { logMetrics, processMetrics } from "@quorate/metrics/node";
 import { errorOf } from "@quorate/proto";
 import type { ServiceTable } from "@quorate/rpc";
 import { pageTable, serviceTable, toStatusError, withStandardServices } from "@quorate/services";
-import { directoryExpiry } from "@quorate/v2/expiry";
+import { directoryExpiry } from "@quorate/v2";
 import { servedIdentity } from "../src/audit/settings.ts";
 import type { ServerConfig } from "../src/config/server-config.ts";
 import { httpRouter } from "../src/http/endpoints.ts";

@@ -12,7 +12,7 @@ import type { Raft } from "@quorate/raft";
 import { promised, type ServiceTable, type UnaryHandler } from "@quorate/rpc";
 import type { ServerConfig } from "@quorate/server";
 import { serviceTable, withStatuses } from "@quorate/services";
-import { directoryExpiry } from "@quorate/v2/expiry";
+import { directoryExpiry } from "@quorate/v2";
 import { watchStore } from "./apply-watch.ts";
 import type { SimOptions } from "./base/options.ts";
 import { Process, ProcessClock, type Scheduler } from "./base/scheduler.ts";

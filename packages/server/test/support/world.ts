@@ -31,7 +31,7 @@ import {
 import { type CallContext, joinMessage, LOCAL_CALL, type UnaryHandler } from "@quorate/rpc";
 import { serviceTable } from "@quorate/services";
 import type { PeerAnswer, PeerStatus, SnapshotStream, Transport } from "@quorate/transport";
-import { directoryExpiry } from "@quorate/v2/expiry";
+import { directoryExpiry } from "@quorate/v2";
 import { loadConfig } from "../../src/config/load.ts";
 import type { ServerConfig } from "../../src/config/server-config.ts";
 import { httpRouter } from "../../src/http/endpoints.ts";
