@@ -32,7 +32,10 @@ const RUNTIMES: readonly (readonly [name: string, program: string, ...words: str
 
 const TOOLS = [
   ...NODE_VERSIONS.map((version) => `node-${version}@npm:${ownPlatform?.nodePackage}@${version}`),
-  ...["bun@1", "deno@2", "publint", "@arethetypeswrong/cli"],
+  "bun@1",
+  "deno@2",
+  "publint",
+  "@arethetypeswrong/cli",
 ];
 
 suite("the packages, and the client's on other runtimes", {
