@@ -93,8 +93,9 @@ function noteAll() {
       fromMs = machineMs();
     },
     after() {
-      if (--depth === 0)
-        note(`loop, ${types.get(outer) ?? "callback"}`, fromMs, machineMs() - fromMs);
+      // The callback in which the notes begin had no beginning.
+      if (depth === 0 || --depth > 0) return;
+      note(`loop, ${types.get(outer) ?? "callback"}`, fromMs, machineMs() - fromMs);
     },
     destroy(id) {
       types.delete(id);

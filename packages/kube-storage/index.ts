@@ -134,7 +134,7 @@ export type {
 } from "./src/registry/resource-spec.ts";
 export { builtinSpec, keyOf } from "./src/registry/resource-spec.ts";
 export { type ResourceStore, storeOf, subresourceStoreOf } from "./src/registry/store.ts";
-export type { StoreHooks, Strategy } from "./src/registry/strategy.ts";
+export type { BegunWrite, StoreHooks, Strategy } from "./src/registry/strategy.ts";
 export {
   AGE,
   ageSince,

@@ -56,6 +56,28 @@ test("what a member allocates is read", async () => {
   }
 });
 
+test("what holds a member's loop is noted, on the clock of all processes", async () => {
+  const agents = new Agents(cluster.members.map((member) => member.pid!));
+  try {
+    const fromMs = Number(process.hrtime.bigint()) / 1e6;
+    await agents.trace();
+    const row = rows.find(({ name }) => name === "put random, 1000 clients")!;
+    await runLoad(row.load(ready), { warmUpMs: 500, durationMs: 1500 });
+    const noted = (await agents.traced()).flat();
+    assert.ok(noted.length > 0);
+    const toMs = Number(process.hrtime.bigint()) / 1e6;
+    for (const one of noted)
+      assert.ok(
+        one.fromMs >= fromMs - 1 && one.fromMs + one.durationMs <= toMs + 1,
+        JSON.stringify(one),
+      );
+    assert.ok(noted.some(({ what }) => what.startsWith("loop, ")));
+    assert.ok(noted.some(({ what }) => what === "collection of young objects"));
+  } finally {
+    agents.close();
+  }
+});
+
 const withoutGo = goBenchmark === undefined ? "etcd's benchmark tool is not installed" : false;
 
 test("etcd's benchmark tool", { skip: withoutGo }, async () => {

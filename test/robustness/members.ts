@@ -94,8 +94,9 @@ export class Node {
     if (this.excuse === "stopped" && code === 0) return;
     const log = this.log();
     // A process that was asked to stop before it had come so far as to listen for that: its first
-    // line was not logged yet.
-    if (this.excuse === "stopped" && signal === "SIGTERM" && log.trim() === "") return;
+    // line was not logged yet. etcd sends itself the signal again once it has stopped.
+    const mayEndBySignal = log.trim() === "" || this.#program.name !== "quorate";
+    if (this.excuse === "stopped" && signal === "SIGTERM" && mayEndBySignal) return;
     // Its disk was full, and it said so.
     if (this.disk.wasFull && /no space left|ENOSPC/i.test(log)) {
       this.excuse = "disk full";

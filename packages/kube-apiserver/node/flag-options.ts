@@ -7,9 +7,10 @@ import { CodedError } from "@quorate/proto";
 import { OIDC_ALGORITHMS } from "../src/authn/oidc-tokens.ts";
 import type { RemoteReviewVersion } from "../src/authn/remote-reviews.ts";
 import { AUTHORIZATION_MODES, type AuthorizationMode } from "../src/authz/union.ts";
+import type { PortRange } from "../src/builtin/node-ports.ts";
+import { AddressRange } from "../src/builtin/service-ranges.ts";
 import { type ChaosSettings, chaosSettingsOf } from "../src/chaos/settings.ts";
 import { CONTROLLERS, type ControllerName } from "../src/controllers/controllers.ts";
-import { firstAddressOf } from "../src/crd/validation/ip.ts";
 import type { EtcdOptions, EtcdOverride, ServeOptions } from "./serve-options.ts";
 import { REFUSED_FLAGS } from "./unused-flags.ts";
 
@@ -51,7 +52,8 @@ export function optionsOf(flags: FlagValues): ServeOptions {
       (host) => host !== "",
     ),
     advertiseAddress: flags.string("advertise-address"),
-    serviceIp: serviceIpOf(flags.string("service-cluster-ip-range")),
+    serviceRanges: serviceRangesOf(flags.strings("service-cluster-ip-range")),
+    nodePorts: nodePortsOf(flags.string("service-node-port-range")),
     dataDir: dataDirOf(flags),
     etcd: etcdOf(flags),
     etcdPrefix: flags.string("etcd-prefix"),
@@ -183,12 +185,28 @@ function chaosOf(text: string): ChaosSettings | undefined {
   }
 }
 
-/** The first address of the first range: "10.0.0.1" of "10.0.0.0/24,fd00::/112". */
-function serviceIpOf(ranges: string): string {
-  const [range = ""] = ranges.split(",", 1);
-  const address = firstAddressOf(range.trim());
-  if (address !== undefined) return address;
-  throw new FlagRefusal(`--service-cluster-ip-range is ${range}; it must be ADDRESS/BITS`);
+/** One range, or one of each family. */
+function serviceRangesOf(texts: readonly string[]): string[] {
+  const name = "--service-cluster-ip-range";
+  const ranges = texts.map((text) => {
+    const range = AddressRange.parse(text.trim());
+    if (range !== undefined && range.size > 0) return range;
+    throw new FlagRefusal(`${name} is ${text}; it must be ADDRESS/BITS, with addresses to give`);
+  });
+  if (ranges.length > 2) throw new FlagRefusal(`${name} must not contain more than two entries`);
+  if (ranges.length === 0) throw new FlagRefusal(`${name} must not be empty`);
+  if (ranges.length === 2 && ranges[0]?.family === ranges[1]?.family)
+    throw new FlagRefusal(`${name}[0] and ${name}[1] must be of different IP family`);
+  return ranges.map(({ cidr }) => cidr);
+}
+
+/** "30000-32767" or "30000+2767", as Kubernetes writes ranges of ports. */
+function nodePortsOf(text: string): PortRange {
+  const [, begin = "", sign, end = ""] = /^(\d{1,5})(?:([-+])(\d{1,5}))?$/.exec(text.trim()) ?? [];
+  const first = Number(begin);
+  const last = sign === undefined ? first : sign === "+" ? first + Number(end) : Number(end);
+  if (begin !== "" && first > 0 && first <= last && last <= MAX_PORT) return { first, last };
+  throw new FlagRefusal(`--service-node-port-range is ${text}; it must be FIRST-LAST`);
 }
 
 function required(flags: FlagValues, name: string): string {

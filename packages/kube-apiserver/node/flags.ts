@@ -38,10 +38,11 @@ const serving: Flags = {
   "advertise-address": textFlag(
     "another address by which clients reach the server; in the Endpoints kubernetes",
   ),
-  "service-cluster-ip-range": textFlag(
-    "the Service kubernetes has the first address of this range; other services have none",
+  "service-cluster-ip-range": listFlag(
+    "range of the addresses of services, or two of different families; the Service kubernetes has the first address",
     "10.0.0.0/24",
   ),
+  "service-node-port-range": textFlag("range of the ports of nodes of services", "30000-32767"),
   "external-hostname": textFlag("another host name by which clients reach the server"),
   "tls-cert-file": textFlag("certificate that clients see; by default one made in --data-dir"),
   "tls-private-key-file": textFlag("key of that certificate"),

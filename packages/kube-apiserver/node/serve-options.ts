@@ -4,6 +4,7 @@ import type { OidcSettings } from "../src/authn/oidc-tokens.ts";
 import type { ProxySettings } from "../src/authn/proxied-users.ts";
 import type { WebhookDecisionSettings, WebhookTokenSettings } from "../src/authz/access.ts";
 import type { AuthorizationMode } from "../src/authz/union.ts";
+import type { PortRange } from "../src/builtin/node-ports.ts";
 import type { ChaosFault } from "../src/chaos/chaos.ts";
 import type { ChaosSettings } from "../src/chaos/settings.ts";
 import { CONTROLLERS, type ControllerName } from "../src/controllers/controllers.ts";
@@ -34,8 +35,10 @@ export interface ServeOptions {
   readonly port: number;
   /** The address in the Endpoints "kubernetes"; "": bindAddress. */
   readonly advertiseAddress: string;
-  /** The address of the Service "kubernetes"; no other Service has one. */
-  readonly serviceIp: string;
+  /** Of the addresses of Services: one, or one of each family. */
+  readonly serviceRanges: readonly string[];
+  /** Of the ports of nodes that Services have. */
+  readonly nodePorts: PortRange;
   /** Names and addresses in the certificate that the server makes, besides its own. */
   readonly hosts: readonly string[];
   /** Where certificates, and the data of the embedded member, are. */
@@ -130,7 +133,8 @@ export const DEFAULT_SERVE_OPTIONS: Omit<ServeOptions, "dataDir"> = {
   bindAddress: "127.0.0.1",
   port: 0,
   advertiseAddress: "",
-  serviceIp: "10.0.0.1",
+  serviceRanges: ["10.0.0.0/24"],
+  nodePorts: { first: 30_000, last: 32_767 },
   hosts: [],
   etcd: undefined,
   etcdPrefix: "/registry",

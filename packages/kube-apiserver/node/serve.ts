@@ -168,7 +168,6 @@ async function open(options: ServeOptions, deps: ServeDeps, opened: Opened): Pro
   opened.add(() => engine.close(GRACE_MS));
   const address = isAny(bindAddress) ? "127.0.0.1" : bindAddress;
   await plane.start({
-    clusterIp: options.serviceIp,
     address: options.advertiseAddress || address,
     port,
   });
@@ -349,6 +348,7 @@ function planeOptions(
     version: versionDocument(),
     places: { usesEndpoints: options.aggregatorRouting, services: options.webhookServices },
     trust: trustOf(options, certificates),
+    serviceNetwork: { ranges: options.serviceRanges, nodePorts: options.nodePorts },
     policy: {
       enforceOwnerReferences: options.enforceOwnerReferences,
       enforceLimitRanges: options.enforceLimitRanges,

@@ -11,8 +11,7 @@ const REASONS: Readonly<Record<string, string>> = {
     default-unreachable-toleration-seconds kubelet-certificate-authority kubelet-client-certificate
     kubelet-client-key kubelet-port kubelet-preferred-address-types kubelet-read-only-port
     kubelet-timeout max-connection-bytes-per-sec`,
-  "services have no proxy here": `kubernetes-service-node-port service-node-port-range
-    endpoint-reconciler-type egress-selector-config-file`,
+  "services have no proxy here": `kubernetes-service-node-port endpoint-reconciler-type egress-selector-config-file`,
   "each server of a cluster serves all itself":
     "peer-advertise-ip peer-advertise-port peer-ca-file",
   "redirects of other API servers are refused": "aggregator-reject-forwarding-redirect?",

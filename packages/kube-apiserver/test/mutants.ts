@@ -10,7 +10,30 @@ const ACCESS = {
   sim: "no",
 } as const;
 
+const SERVICES = {
+  tests: ["packages/kube-apiserver/test/registry/service-network.test.ts"],
+  sim: "no",
+} as const;
+
 export const BUGS: Readonly<Record<string, CatalogueBug>> = {
+  "an address that another server gave away is given again": {
+    at: "kube-apiserver/src/builtin/service-addresses.ts#ServiceAddresses.#isTaken",
+    find: "if (isAlreadyExists($error)) return true;",
+    put: "if (isAlreadyExists($error)) return false;",
+    ...SERVICES,
+  },
+  "a service that is not written keeps what it was given": {
+    at: "kube-apiserver/src/builtin/service-hooks.ts#ServiceAllocation.#begin",
+    find: "isWritten ? freed : given",
+    put: "freed",
+    ...SERVICES,
+  },
+  "an address that a service gives up is kept": {
+    at: "kube-apiserver/src/builtin/service-hooks.ts#freedBy",
+    find: "!$left.addresses.includes($address)",
+    put: "false",
+    ...SERVICES,
+  },
   "the collector believes that an owner is gone by its uid alone": {
     at: "kube-apiserver/src/controllers/garbage-collector.ts#placeOf",
     find: `return \`\${$uid}/\${$kind}/\${$namespace}/\${$name}\`;`,

@@ -3,8 +3,8 @@
  *
  *     named by --webhook-service    that address
  *     ExternalName                  that host
- *     --enable-aggregator-routing, or a Service without an address: one of its ready endpoints
- *     else                          its cluster address
+ *     with ready endpoints          one of them: there may be nothing that forwards to the service
+ *     else                          its cluster address, but with --enable-aggregator-routing
  */
 import type { Random } from "@quorate/host";
 import { splitHostPort } from "@quorate/host";
@@ -83,10 +83,10 @@ export function placeOf(
   const portName = portNameOf(spec, port);
   if (portName === undefined)
     throw new Error(`no service port ${port} found for service ${JSON.stringify(name)}`);
-  if (!options.usesEndpoints && clusterIP !== "") return { host: clusterIP, port };
   const found = readyEndpoints(objects.endpointSlices(namespace, name), portName, spec);
   const chosen = found[random.below(Math.max(1, found.length))];
   if (chosen !== undefined) return chosen;
+  if (!options.usesEndpoints && clusterIP !== "") return { host: clusterIP, port };
   throw new Error(`no endpoints available for service ${JSON.stringify(name)}`);
 }
 

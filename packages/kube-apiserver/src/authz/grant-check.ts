@@ -34,8 +34,6 @@ const EVERYTHING: readonly PolicyRule[] = [
 
 type Check = (ctx: RequestContext, object: KubeObject, old?: KubeObject) => Promise<void>;
 
-const DONE = (): void => {};
-
 /** Hooks of roles or clusterroles. */
 export function roleHooks(
   resource: "roles" | "clusterroles",
@@ -81,11 +79,11 @@ function hooksOf(check: Check): StoreHooks {
   return {
     async beginCreate(ctx, object) {
       if (!isMaster(ctx)) await check(ctx, object);
-      return DONE;
+      return { object };
     },
     async beginUpdate(ctx, object, old) {
       if (!isMaster(ctx) && !changesOnlyGcFields(object, old)) await check(ctx, object, old);
-      return DONE;
+      return { object };
     },
   };
 }

@@ -13,6 +13,7 @@ import {
   nameIsPathSegment,
   plainStrategy,
   type ResourceSpec,
+  type StoreHooks,
   type Strategy,
   semanticEqual,
   statusStrategyOf,
@@ -39,6 +40,7 @@ import { podGraceSeconds, podTable } from "./pods.ts";
 import { withGeneratedSelector } from "./rules/jobs.ts";
 import { KIND_RULES } from "./rules/kinds.ts";
 import { podErrorsOf } from "./rules/pod-spec.ts";
+import { canonicalAddress } from "./service-ranges.ts";
 import { serviceStrategy } from "./services.ts";
 import { signingRequests, withApproval, withSubresources } from "./signing-requests.ts";
 import { fieldOf } from "./workload-fields.ts";
@@ -113,6 +115,7 @@ const MORE: Readonly<Record<string, Partial<PlainKind>>> = {
     },
   },
   CertificateSigningRequest: { more: fieldsOf(["spec.signerName"]) },
+  IPAddress: { more: { nameRule: nameIsAddress } },
   HorizontalPodAutoscaler: { version: "v2", isInAll: true },
   ResourceSlice: { more: fieldsOf(["spec.nodeName", "spec.driver"]) },
 };
@@ -379,6 +382,13 @@ const STORED: readonly PlainKind[] = (
   ...MORE[kind],
 }));
 
+/** An address in its canonical form (kubernetes: apis/networking/validation). */
+function nameIsAddress(name: string): readonly string[] {
+  const address = canonicalAddress(name);
+  if (address === undefined) return [`ParseAddr(${JSON.stringify(name)}): unable to parse IP`];
+  return address === name ? [] : ["must be a canonical form IP address"];
+}
+
 function pluralOf(kind: string): string {
   const name = kind.toLowerCase();
   if (name.endsWith("y")) return `${name.slice(0, -1)}ies`;
@@ -400,7 +410,7 @@ const OWN_RULES: Readonly<Record<string, (strategy: Strategy) => Strategy>> = {
   Service: serviceStrategy,
 };
 
-function specOf(plain: PlainKind, source: KindSource): ResourceSpec {
+function specOf(plain: PlainKind, source: KindSource, hooks: StoreHooks | undefined): ResourceSpec {
   const { hasStatus = false, countsGenerations = false } = plain;
   const { kind } = source;
   const namespaced = plain.isClusterScoped !== true;
@@ -426,6 +436,7 @@ function specOf(plain: PlainKind, source: KindSource): ResourceSpec {
     ...(hasStatus ? { statusStrategy: statusStrategy(plain.kind, strategy) } : {}),
     ...(plain.hasScale === true ? { scale: SCALE } : {}),
     table: NAME_AND_AGE,
+    ...(hooks && { hooks }),
     ...plain.more,
   });
 }
@@ -448,11 +459,15 @@ function statusStrategy(kind: string, strategy: Strategy): Strategy {
   };
 }
 
-/** All of these kinds, as kube-apiserver serves them. */
-export function plainKinds(sourceOf: (kind: GroupVersionKind) => KindSource): ResourceSpec[] {
+/** All of these kinds, as kube-apiserver serves them. @param services gives them addresses */
+export function plainKinds(
+  sourceOf: (kind: GroupVersionKind) => KindSource,
+  services?: StoreHooks,
+): ResourceSpec[] {
   return [...KINDS, ...STORED].flatMap((plain) => {
     const { group, version = "v1", kind } = plain;
-    const spec = specOf(plain, sourceOf({ group, version, kind }));
+    const hooks = kind === "Service" ? services : undefined;
+    const spec = specOf(plain, sourceOf({ group, version, kind }), hooks);
     if (kind === "CertificateSigningRequest") return [withApproval(spec)];
     if (kind === "HorizontalPodAutoscaler") return [spec, autoscalersV1(spec)];
     return [kind === "Pod" ? withSubresources(spec, () => podStrategies(spec.strategy)) : spec];

@@ -1,5 +1,6 @@
 /**
- * What the server fills in and takes away of Services (kubernetes: registry/core/service).
+ * What the server takes away of Services that change their type, and what it keeps of those that
+ * do not (kubernetes: registry/core/service). service-hooks.ts gives addresses and ports.
  *
  *     clusterIP "10.0.0.9"     clusterIPs ["10.0.0.9"]
  *     an update without them   what the present object has
@@ -9,16 +10,16 @@ import { type KubeObject, type Strategy, semanticEqual } from "@quorate/kube-sto
 import { listOf, numberOf, type ObjectFields, objectOf, textOf } from "./rules/rules.ts";
 import { needsHealthCheck } from "./rules/services.ts";
 
-function needsClusterIp(spec: ObjectFields): boolean {
+export function needsClusterIp(spec: ObjectFields): boolean {
   return spec["type"] !== "ExternalName";
 }
 
-function needsNodePort(spec: ObjectFields): boolean {
+export function needsNodePort(spec: ObjectFields): boolean {
   return spec["type"] === "NodePort" || spec["type"] === "LoadBalancer";
 }
 
 /** The list of addresses that goes with the first one. */
-function withClusterIps(spec: ObjectFields): ObjectFields {
+export function withClusterIps(spec: ObjectFields): ObjectFields {
   const ip = textOf(spec["clusterIP"]);
   return ip !== "" && listOf(spec["clusterIPs"]).length === 0
     ? { ...spec, clusterIPs: [ip] }
@@ -26,7 +27,7 @@ function withClusterIps(spec: ObjectFields): ObjectFields {
 }
 
 /** The addresses and ports that the present object was given, where the update has none. */
-function withAllocated(spec: ObjectFields, old: ObjectFields): ObjectFields {
+export function withAllocated(spec: ObjectFields, old: ObjectFields): ObjectFields {
   let result = spec;
   if (needsClusterIp(spec) && needsClusterIp(old)) {
     const clusterIP = textOf(spec["clusterIP"]) || old["clusterIP"];
@@ -43,7 +44,9 @@ function withAllocated(spec: ObjectFields, old: ObjectFields): ObjectFields {
     const ports = listOf(spec["ports"]).map((port) => {
       const nodePort = byName.get(port["name"]);
       const isFree = numberOf(port["nodePort"]) === 0 && !used.has(nodePort);
-      return isFree && nodePort !== undefined ? { ...port, nodePort } : port;
+      if (!isFree || nodePort === undefined) return port;
+      used.add(nodePort);
+      return { ...port, nodePort };
     });
     result = { ...result, ports };
   }
@@ -66,6 +69,7 @@ function withoutFormerType(spec: ObjectFields, old: ObjectFields): ObjectFields 
     drop("clusterIP", "clusterIPs");
     drop("ipFamilies");
     drop("ipFamilyPolicy");
+    drop("internalTrafficPolicy");
   }
   if (needsNodePort(old) && !needsNodePort(spec)) {
     const had = new Set(listOf(old["ports"]).map((port) => numberOf(port["nodePort"])));
@@ -87,20 +91,15 @@ function withoutFormerType(spec: ObjectFields, old: ObjectFields): ObjectFields 
   return left;
 }
 
-/** The strategy, with what the server does to a Service before it looks at it. */
+/** The strategy, with what the server does to a changed Service before it looks at it. */
 export function serviceStrategy(strategy: Strategy): Strategy {
   const specOf = (object: KubeObject): ObjectFields => objectOf(object["spec"]);
   return {
     ...strategy,
-    prepareForCreate(ctx, object) {
-      const prepared = strategy.prepareForCreate(ctx, object);
-      return { ...prepared, spec: withClusterIps(specOf(prepared)) };
-    },
     prepareForUpdate(ctx, object, old) {
       const prepared = strategy.prepareForUpdate(ctx, object, old);
       const before = withClusterIps(specOf(old));
-      const spec = withoutFormerType(withAllocated(specOf(prepared), before), before);
-      return { ...prepared, spec };
+      return { ...prepared, spec: withoutFormerType(specOf(prepared), before) };
     },
   };
 }

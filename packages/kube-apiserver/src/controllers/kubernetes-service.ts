@@ -17,14 +17,14 @@ import {
 
 /** Where clients in a cluster reach the server. */
 export interface ServicePlace {
-  /** The address of the Service, such as "10.0.0.1". */
-  readonly clusterIp: string;
   /** The address and port of this server. */
   readonly address: string;
   readonly port: number;
 }
 
 export interface KubernetesServiceDeps {
+  /** The address of the Service, such as "10.0.0.1". */
+  readonly clusterIp: string;
   readonly client: LocalClient;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -92,7 +92,8 @@ export class KubernetesService {
   async #ensureService(): Promise<void> {
     const { client } = this.#deps;
     if ((await client.get(SERVICES, NAMESPACE, NAME)) !== undefined) return;
-    const { clusterIp, port } = this.#place;
+    const { clusterIp } = this.#deps;
+    const { port } = this.#place;
     const family = clusterIp.includes(":") ? "IPv6" : "IPv4";
     await client.create(SERVICES, NAMESPACE, {
       apiVersion: "v1",

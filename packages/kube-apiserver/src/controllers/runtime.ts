@@ -43,7 +43,6 @@ import { isAlreadyExists, LocalClient, type ResourceRef } from "../informers/loc
 import { systemContext } from "../informers/system-context.ts";
 import { CONTROLLERS, type ControllerName, Controllers } from "./controllers.ts";
 import { ensureDefaultObjects } from "./default-objects.ts";
-import { KubernetesService, type ServicePlace } from "./kubernetes-service.ts";
 import { LeaderElection } from "./leader-election.ts";
 
 export const DEFAULT_NAMESPACES = ["kube-system", "kube-public", "kube-node-lease", "default"];
@@ -95,7 +94,6 @@ export class PolicyRuntime {
   #informers: readonly Informer[] = [];
   #namespaces: Namespaces | undefined;
   #controllers: Controllers | undefined;
-  #service: KubernetesService | undefined;
   #timer: Timer | undefined;
   #isReady = false;
 
@@ -126,11 +124,8 @@ export class PolicyRuntime {
     return this.#election.isLeader;
   }
 
-  /**
-   * Resolves when requests can be served. Rejects with ApiError where the store fails.
-   * @param place of this server, for the Service "kubernetes"; absent: there is none
-   */
-  async start(place?: ServicePlace): Promise<void> {
+  /** Resolves when requests can be served. Rejects with ApiError where the store fails. */
+  async start(): Promise<void> {
     this.#informers = this.#makeInformers();
     for (const informer of this.#informers) informer.start();
     await Promise.all(this.#informers.map(({ synced }) => synced));
@@ -141,11 +136,6 @@ export class PolicyRuntime {
     ]);
     if (this.#stop.aborted) return;
     this.#timer = this.#deps.clock.every(DEFAULTS_PERIOD_MS, () => void this.#keepDefaults());
-    const { clock, logger } = this.#deps;
-    if (place !== undefined) {
-      this.#service = new KubernetesService(place, { client: this.client, clock, logger });
-      await this.#service.start();
-    }
     this.#isReady = true;
     this.#election.start();
   }
@@ -153,7 +143,6 @@ export class PolicyRuntime {
   async stop(): Promise<void> {
     this.#timer?.cancel();
     for (const informer of this.#informers) informer.stop();
-    await this.#service?.stop();
     await this.#election.stop();
     this.#stop.abort(STOPPED);
   }

@@ -29,11 +29,13 @@ import { isIdentityHeader } from "../authn/proxied-users.ts";
 import type { PostReview } from "../authn/remote-reviews.ts";
 import type { Sha256Hex } from "../authn/request-authenticator.ts";
 import { Access, type AccessOptions } from "../authz/access.ts";
+import { portRangeSpec } from "../builtin/node-ports.ts";
 import { podEndpoints } from "../builtin/pod-endpoints.ts";
 import { Chaos, type ChaosFault } from "../chaos/chaos.ts";
 import type { ChaosSettings } from "../chaos/settings.ts";
 import type { ServicePlace } from "../controllers/kubernetes-service.ts";
 import { PolicyRuntime, type PolicyRuntimeOptions } from "../controllers/runtime.ts";
+import { ServiceNetwork, type ServiceNetworkOptions } from "../controllers/service-network.ts";
 import { RequestExpressions } from "../crd/cel/request-expressions.ts";
 import { CustomResources } from "../crd/runtime.ts";
 import type { Compressor } from "../handlers/body-sink.ts";
@@ -72,6 +74,8 @@ export interface ControlPlaneOptions extends ApiServerOptions {
   /** Faults for tests of controllers; absent: none. */
   readonly chaos?: ChaosSettings | undefined;
   readonly policy: PolicyRuntimeOptions;
+  /** Of which services are given addresses and ports. */
+  readonly serviceNetwork: ServiceNetworkOptions;
   /** Where services of other API servers are. */
   readonly places: PlaceOptions;
   /** What other API servers are told; absent: nothing. */
@@ -118,6 +122,7 @@ export class ControlPlane {
   readonly access: Access;
   readonly #definitions: CustomResources;
   readonly #policy: PolicyRuntime;
+  readonly #services: ServiceNetwork;
   readonly #aggregator: Aggregator;
   readonly #trust: PublishedTrust | undefined;
   readonly #logger: Logger;
@@ -153,6 +158,15 @@ export class ControlPlane {
       random: random.fork("policy"),
       authorizer: this.access.authorizer,
       webhooks: deps.webhooks,
+    });
+    const ranges = portRangeSpec();
+    this.#services = new ServiceNetwork(options.serviceNetwork, {
+      clock,
+      client: this.#policy.client,
+      served: this.resources,
+      portStorage: this.storages.storageFor(options.storesJson ? storedAsJson(ranges) : ranges),
+      random: random.fork("services"),
+      logger: logger.child("apiserver/services"),
     });
     this.#aggregator = new Aggregator(options.places, {
       clock,
@@ -198,7 +212,7 @@ export class ControlPlane {
     const sourceOf = ({ group, version, kind }: GroupVersionKind) =>
       kindSource(group, version, kind);
     const declared = [
-      ...builtinSpecs(options.eventTtlSeconds),
+      ...builtinSpecs(options.eventTtlSeconds, this.#services.hooks),
       ...this.access.resources(sourceOf),
       ...webhookResources(sourceOf, expressions),
       ...policyResources(sourceOf, {
@@ -246,7 +260,8 @@ export class ControlPlane {
   async start(place?: ServicePlace): Promise<void> {
     this.#definitions.start();
     await Promise.all([this.access.start(this.resources), this.#definitions.ready()]);
-    await Promise.all([this.#policy.start(place), this.#aggregator.start()]);
+    const started = this.#policy.start().then(() => this.#services.start(place));
+    await Promise.all([started, this.#aggregator.start()]);
     if (this.#trust !== undefined) await publishTrust(this.#policy.client, this.#trust);
   }
 
@@ -281,6 +296,7 @@ export class ControlPlane {
   async close(): Promise<void> {
     this.#chaos?.stop();
     this.#aggregator.stop();
+    await this.#services.stop();
     await this.#policy.stop();
     this.access.stop();
     await this.#definitions.stop();
@@ -314,7 +330,7 @@ export class ControlPlane {
     ];
     const policy: HealthCheck = {
       name: "poststarthook/rbac/bootstrap-roles",
-      check: () => (this.#policy.isReady ? undefined : "not finished"),
+      check: () => (this.#policy.isReady && this.#services.isReady ? undefined : "not finished"),
     };
     const shutdown: HealthCheck = {
       name: "shutdown",

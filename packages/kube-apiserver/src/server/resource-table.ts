@@ -12,6 +12,7 @@ import {
   type ServedResource,
   type ServedResources,
   type StorageInterface,
+  type StoreHooks,
 } from "@quorate/kube-storage";
 import { configMaps } from "../builtin/configmaps.ts";
 import { coreEvents, groupEvents } from "../builtin/events.ts";
@@ -73,8 +74,12 @@ function compareText(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** The declarations of the built-in kinds. @param eventTtlSeconds how long events live */
-export function builtinSpecs(eventTtlSeconds: number): ResourceSpec[] {
+/**
+ * The declarations of the built-in kinds.
+ * @param eventTtlSeconds how long events live
+ * @param services gives Services their addresses
+ */
+export function builtinSpecs(eventTtlSeconds: number, services?: StoreHooks): ResourceSpec[] {
   const coreEvent = kindSource("", "v1", "Event");
   return [
     coreEvents(coreEvent, eventTtlSeconds),
@@ -84,7 +89,7 @@ export function builtinSpecs(eventTtlSeconds: number): ResourceSpec[] {
     secrets(kindSource("", "v1", "Secret")),
     serviceAccounts(kindSource("", "v1", "ServiceAccount")),
     leases(kindSource("coordination.k8s.io", "v1", "Lease")),
-    ...plainKinds(({ group, version, kind }) => kindSource(group, version, kind)),
+    ...plainKinds(({ group, version, kind }) => kindSource(group, version, kind), services),
   ];
 }
 

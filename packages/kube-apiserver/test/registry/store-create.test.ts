@@ -140,7 +140,7 @@ test("Hooks: a failed create is undone, a good one is finished", async () => {
     hooks: {
       beginCreate: async (_ctx, object) => {
         log.push(`begin ${object.metadata.name}`);
-        return (success) => log.push(`finish ${success}`);
+        return { object, finish: async (isWritten) => void log.push(`finish ${isWritten}`) };
       },
       afterCreate: (object) => log.push(`after ${object.metadata.resourceVersion}`),
     },

@@ -105,7 +105,7 @@ test("Finalizers keep an object until the last one is removed", async () => {
       'if the object is being deleted, found new finalizers []string{"example.org/g"}',
   );
   let deleted = 0;
-  const hooked = world({ hooks: { afterDelete: () => deleted++ } });
+  const hooked = world({ hooks: { afterDelete: () => void deleted++ } });
   await hooked.create(hooked.object({ name: "a", finalizers: ["example.org/f"] }));
   const marked = (await hooked.delete("a")).result as KubeObject;
   assert.equal(deleted, 0);
@@ -171,7 +171,7 @@ test("A graceful deletion has a time, which later requests only shorten", async 
 
 test("Dry runs of deletions check and write nothing", async () => {
   let after = 0;
-  const w = world({ hooks: { afterDelete: () => after++ } });
+  const w = world({ hooks: { afterDelete: () => void after++ } });
   await w.create(w.object({ name: "a" }));
   const dry = { dryRun: true };
   assert.equal((await w.delete("a", dry)).deletedNow, true);

@@ -78,7 +78,10 @@ test("An object that is not there: 404, or created where its kind allows that", 
   const creating = world({
     strategy,
     hooks: {
-      beginCreate: async () => (success) => log.push(`finish ${success}`),
+      beginCreate: async (_ctx, object) => ({
+        object,
+        finish: async (isWritten) => void log.push(`finish ${isWritten}`),
+      }),
       afterCreate: () => log.push("created"),
       afterUpdate: () => log.push("updated"),
     },
@@ -266,11 +269,11 @@ test("Hooks of updates and deletions: undone where they fail, finished where the
     hooks: {
       beginUpdate: async (_ctx, object, old) => {
         begin(`update ${old.metadata.resourceVersion} ${object.metadata.resourceVersion}`);
-        return (success) => log.push(`finish ${success}`);
+        return { object, finish: async (isWritten) => void log.push(`finish ${isWritten}`) };
       },
       afterUpdate: () => log.push("updated"),
       beginDelete: async () => begin("delete"),
-      afterDelete: () => log.push("deleted"),
+      afterDelete: () => void log.push("deleted"),
     },
   });
   await w.create(w.object({ name: "a" }));

@@ -236,7 +236,7 @@ describe("flags", () => {
       { group: "", resource: "events", servers: ["https://b:1", "https://c:1"] },
       { group: "apps", resource: "deployments", servers: ["http://d:1"] },
     ]);
-    assert.equal(more.serviceIp, "fd00:1::1");
+    assert.deepEqual(more.serviceRanges, ["fd00:1::/112"]);
   });
 
   it("choose controllers as those of kube-controller-manager", async () => {
@@ -266,6 +266,12 @@ describe("flags", () => {
       /must be of format: group\/resource#servers/,
     ],
     [{ "service-cluster-ip-range": "10.0.0.1" }, /it must be ADDRESS\/BITS/],
+    [{ "service-cluster-ip-range": "10.0.0.1/32" }, /with addresses to give/],
+    [{ "service-cluster-ip-range": "fd00::/48" }, /it must be ADDRESS\/BITS/],
+    [{ "service-cluster-ip-range": "10.0.0.0/24,10.1.0.0/24" }, /must be of different IP family/],
+    [{ "service-cluster-ip-range": "10.0.0.0/24,fd00::/112,10.1.0.0/24" }, /than two entries/],
+    [{ "service-node-port-range": "32767-30000" }, /it must be FIRST-LAST/],
+    [{ "service-node-port-range": "0-5" }, /it must be FIRST-LAST/],
     [{ controllers: "gc" }, /--controllers has "gc"; known: clusterrole-aggregation-controller/],
     [{ "etcd-servers": "x", "etcd-certfile": "x" }, /need each other/],
     [{ "tls-cert-file": "x" }, /need each other/],

@@ -67,6 +67,7 @@ export class ApiWorld {
         version: { gitVersion: "v1.36.3" },
         places: { usesEndpoints: false, services: new Map() },
         compactionIntervalMs: 0,
+        serviceNetwork: { ranges: ["10.0.0.0/24"], nodePorts: { first: 30_000, last: 32_767 } },
         policy: {
           enforceOwnerReferences: false,
           rootCaPem: "",

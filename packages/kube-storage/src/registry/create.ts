@@ -85,12 +85,12 @@ async function createOnce(
   validate: ValidateObject,
   options: WriteOptions,
 ): Promise<KubeObject> {
-  const { spec, parts } = context;
+  const { spec, parts, hooks } = context;
   const filled = withSystemFields(context, object);
-  const finish = await spec.hooks?.beginCreate?.(ctx, filled);
+  const begun = (await hooks.beginCreate?.(ctx, filled, options.dryRun)) ?? { object: filled };
   let written: KubeObject;
   try {
-    const ready = await beforeCreate(context, ctx, filled);
+    const ready = await beforeCreate(context, ctx, begun.object);
     await validate(ready);
     const key = keyOf(spec, ctx.namespace, ready.metadata.name ?? "");
     const writer = new RequestWriter(parts.storage, ctx, options.dryRun);
@@ -100,11 +100,11 @@ async function createOnce(
       throw await createError(context, ctx, key, ready, error);
     }
   } catch (error) {
-    finish?.(false);
+    await begun.finish?.(false);
     throw error;
   }
-  finish?.(true);
-  if (!options.dryRun) spec.hooks?.afterCreate?.(written);
+  await begun.finish?.(true);
+  if (!options.dryRun) hooks.afterCreate?.(written);
   return written;
 }
 

@@ -63,13 +63,13 @@ function markedAsDeleted(object: KubeObject, nowMs: number): KubeObject {
 }
 
 /** The response: the object for kinds that return it, else a Status with its uid. */
-function finished(
+async function finished(
   { context, writer }: DeleteCall,
   object: KubeObject,
   gone: boolean,
-): KubeObject | Status {
-  const { spec, resource } = context;
-  if (gone && !writer.dryRun) spec.hooks?.afterDelete?.(object);
+): Promise<KubeObject | Status> {
+  const { spec, resource, hooks } = context;
+  if (gone && !writer.dryRun) await hooks.afterDelete?.(object);
   if (spec.returnsDeletedObject === true) return object;
   const { name, uid } = object.metadata;
   const details = { name, group: resource.group || undefined, kind: resource.resource, uid };
@@ -128,11 +128,11 @@ async function remove(call: DeleteCall, marked: Marked | undefined): Promise<Del
   };
   try {
     const deleted = await writer.delete(key, { preconditions, validate });
-    return { result: finished(call, deleted, true), deletedNow: true };
+    return { result: await finished(call, deleted, true), deletedNow: true };
   } catch (error) {
     const gone = error instanceof StorageError && error.code === "KeyNotFound";
     if (gone && marked?.mayBeGone === true && updated !== undefined) {
-      return { result: finished(call, updated, true), deletedNow: true };
+      return { result: await finished(call, updated, true), deletedNow: true };
     }
     throw interpretStorageError(error, "delete", context.resource, name);
   }
@@ -156,10 +156,10 @@ export async function deleteObject(
   } catch (error) {
     throw interpretStorageError(error, "delete", resource, name);
   }
-  await spec.hooks?.beginDelete?.(ctx, present);
+  await context.hooks.beginDelete?.(ctx, present);
   const plan = planDeletion(context, present, options);
   if (plan.kind === "pending") {
-    return { result: finished(call, present, false), deletedNow: false };
+    return { result: await finished(call, present, false), deletedNow: false };
   }
   const stays =
     plan.kind === "graceful" ||
@@ -167,7 +167,8 @@ export async function deleteObject(
     finalizersForDeletion(context, present, options) !== undefined;
   if (!stays) return await remove(call, undefined);
   const marked = await mark(call);
-  if (marked === "pending") return { result: finished(call, present, false), deletedNow: false };
+  if (marked === "pending")
+    return { result: await finished(call, present, false), deletedNow: false };
   if (!marked.deleteNow) return { result: defined(marked.object, "the object"), deletedNow: false };
   if (options.dryRun && marked.object !== undefined) {
     return { result: marked.object, deletedNow: true };

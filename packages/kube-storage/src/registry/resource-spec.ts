@@ -170,4 +170,6 @@ export interface StoreContext {
   readonly resource: { readonly group: string; readonly resource: string };
   /** The rules of updates: the resource's own, or those of a subresource. */
   readonly updateStrategy: Strategy;
+  /** None around subresources. */
+  readonly hooks: StoreHooks;
 }

@@ -11,13 +11,18 @@ import { deleteObject } from "./delete.ts";
 import { deleteCollection } from "./delete-collection.ts";
 import { getObject, listObjects, watchObjects } from "./read.ts";
 import type { ResourceParts, ResourceSpec, StoreContext } from "./resource-spec.ts";
-import type { Strategy } from "./strategy.ts";
+import type { StoreHooks, Strategy } from "./strategy.ts";
 import { updateObject } from "./update.ts";
 
-function contextOf(spec: ResourceSpec, parts: ResourceParts, strategy: Strategy): StoreContext {
+function contextOf(
+  spec: ResourceSpec,
+  parts: ResourceParts,
+  strategy: Strategy,
+  hooks: StoreHooks,
+): StoreContext {
   const { group } = spec.servedKind ?? spec.kind;
   const resource = { group, resource: spec.resource };
-  return { spec, parts, resource, updateStrategy: strategy };
+  return { spec, parts, resource, updateStrategy: strategy, hooks };
 }
 
 /** The verbs of a resource. All reject with ApiError. */
@@ -25,7 +30,7 @@ export type ResourceStore = Required<Omit<RestStorage, "createNamed">>;
 
 /** All verbs of a resource. */
 export function storeOf(spec: ResourceSpec, parts: ResourceParts): ResourceStore {
-  const context = contextOf(spec, parts, spec.strategy);
+  const context = contextOf(spec, parts, spec.strategy, spec.hooks ?? {});
   return {
     get: (...call) => getObject(context, ...call),
     list: (...call) => listObjects(context, ...call),
@@ -46,7 +51,7 @@ export function subresourceStoreOf(
   parts: ResourceParts,
   strategy: Strategy,
 ): Getter & Updater {
-  const context = contextOf(spec, parts, strategy);
+  const context = contextOf(spec, parts, strategy, {});
   return {
     get: (...call) => getObject(context, ...call),
     update: (ctx, name, updated, validateCreate, validateUpdate, _mayCreate, options) =>

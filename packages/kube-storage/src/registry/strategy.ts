@@ -41,17 +41,28 @@ export interface Strategy {
   gracePeriodSeconds?(object: KubeObject, requested: number | undefined): number;
 }
 
-/** Runs around the generic store's operations (Before/After functions). */
+/** A write that has begun. */
+export interface BegunWrite {
+  /** The object, changed or not. */
+  readonly object: KubeObject;
+  /** Called once, when the object has been written or never will be. Does not reject. */
+  finish?(isWritten: boolean): Promise<void>;
+}
+
+/** Runs around the generic store's operations (Before/After functions); not around /status. */
 export interface StoreHooks {
-  /** Returns what to do when the operation has ended (`success` false: undo). Throws ApiError. */
-  beginCreate?(ctx: RequestContext, object: KubeObject): Promise<(success: boolean) => void>;
+  /** Throws ApiError. */
+  beginCreate?(ctx: RequestContext, object: KubeObject, dryRun: boolean): Promise<BegunWrite>;
   afterCreate?(object: KubeObject): void;
+  /** Throws ApiError. */
   beginUpdate?(
     ctx: RequestContext,
     object: KubeObject,
     old: KubeObject,
-  ): Promise<(success: boolean) => void>;
+    dryRun: boolean,
+  ): Promise<BegunWrite>;
   afterUpdate?(object: KubeObject): void;
   beginDelete?(ctx: RequestContext, object: KubeObject): Promise<void>;
-  afterDelete?(object: KubeObject): void;
+  /** The response waits for it. */
+  afterDelete?(object: KubeObject): void | Promise<void>;
 }

@@ -31,6 +31,7 @@ import { interpretStorageError } from "../storage/interpret-error.ts";
 import { beforeCreate, withSystemFields } from "./create.ts";
 import { RequestWriter } from "./dry-run.ts";
 import { keyOf, type StoreContext } from "./resource-spec.ts";
+import type { BegunWrite } from "./strategy.ts";
 
 /** The text of an update with an old resourceVersion (Kubernetes: OptimisticLockErrorMsg). */
 export const MODIFIED =
@@ -47,11 +48,34 @@ class LastFinalizerRemoved extends CodedError<"LastFinalizerRemoved"> {
   }
 }
 
+/** What the hooks of an update began. An attempt that lost a race is undone before the next. */
+class BegunUpdate {
+  #last: BegunWrite | undefined;
+
+  /** Begins an attempt. Resolves with the object, changed or not. */
+  async next(
+    begin: () => Promise<BegunWrite> | undefined,
+    object: KubeObject,
+  ): Promise<KubeObject> {
+    await this.finish(false);
+    this.#last = await begin();
+    return this.#last?.object ?? object;
+  }
+
+  async finish(isWritten: boolean): Promise<void> {
+    const last = this.#last;
+    this.#last = undefined;
+    await last?.finish?.(isWritten);
+  }
+}
+
 /** What an update needs besides the store's context. */
 interface UpdateCall {
   readonly context: StoreContext;
   readonly ctx: RequestContext;
   readonly name: string;
+  readonly begun: BegunUpdate;
+  readonly dryRun: boolean;
   readonly validateCreate: ValidateObject;
   readonly validateUpdate: ValidateUpdate;
 }
@@ -136,18 +160,12 @@ function deletesNow({ spec }: StoreContext, object: KubeObject, old: KubeObject)
 }
 
 async function makeCreated(call: UpdateCall, object: KubeObject): Promise<Updated> {
-  const { context, ctx, validateCreate } = call;
+  const { context, ctx, validateCreate, begun, dryRun } = call;
   const filled = withSystemFields(context, object);
-  const finish = await context.spec.hooks?.beginCreate?.(ctx, filled);
-  try {
-    const ready = await beforeCreate(context, ctx, filled);
-    await validateCreate(ready);
-    finish?.(true);
-    return { object: ready, ttlSeconds: context.spec.ttlSeconds?.(ready) };
-  } catch (error) {
-    finish?.(false);
-    throw error;
-  }
+  const created = await begun.next(() => context.hooks.beginCreate?.(ctx, filled, dryRun), filled);
+  const ready = await beforeCreate(context, ctx, created);
+  await validateCreate(ready);
+  return { object: ready, ttlSeconds: context.spec.ttlSeconds?.(ready) };
 }
 
 async function makeUpdated(
@@ -155,24 +173,19 @@ async function makeUpdated(
   object: KubeObject,
   old: KubeObject,
 ): Promise<Updated> {
-  const { context, ctx, validateUpdate } = call;
+  const { context, ctx, validateUpdate, begun, dryRun } = call;
   const current = atPresentRevision(call, object, old);
-  const finish = await context.spec.hooks?.beginUpdate?.(ctx, current, old);
-  try {
-    const ready = await beforeUpdate(call, current, old);
-    await validateUpdate(ready, old);
-    if (deletesNow(context, ready, old)) throw new LastFinalizerRemoved(ready);
-    finish?.(true);
-    return { object: ready, ttlSeconds: context.spec.ttlSeconds?.(ready) };
-  } catch (error) {
-    finish?.(false);
-    throw error;
-  }
+  const { hooks } = context;
+  const changed = await begun.next(() => hooks.beginUpdate?.(ctx, current, old, dryRun), current);
+  const ready = await beforeUpdate(call, changed, old);
+  await validateUpdate(ready, old);
+  if (deletesNow(context, ready, old)) throw new LastFinalizerRemoved(ready);
+  return { object: ready, ttlSeconds: context.spec.ttlSeconds?.(ready) };
 }
 
 /** Deletes an object whose last finalizer an update removed; the result is the update's object. */
 async function deleteInstead(
-  { spec, resource }: StoreContext,
+  { hooks, resource }: StoreContext,
   key: string,
   name: string,
   object: KubeObject,
@@ -187,7 +200,7 @@ async function deleteInstead(
     const gone = error instanceof StorageError && error.code === "KeyNotFound";
     if (!gone) throw interpretStorageError(error, "delete", resource, name);
   }
-  if (!writer.dryRun) spec.hooks?.afterDelete?.(last);
+  if (!writer.dryRun) await hooks.afterDelete?.(last);
   return { object, created: false };
 }
 
@@ -219,12 +232,14 @@ export async function updateObject(
   forceAllowCreate: boolean,
   options: WriteOptions,
 ): Promise<{ readonly object: KubeObject; readonly created: boolean }> {
-  const call: UpdateCall = { context, ctx, name, validateCreate, validateUpdate };
-  const { spec, parts, updateStrategy } = context;
+  const begun = new BegunUpdate();
+  const { dryRun } = options;
+  const call: UpdateCall = { context, ctx, name, begun, dryRun, validateCreate, validateUpdate };
+  const { spec, parts, hooks, updateStrategy } = context;
   const key = keyOf(spec, ctx.namespace, name);
   const { uid, resourceVersion } = updated.preconditions ?? {};
   const preconditions = { uid, resourceVersion };
-  const writer = new RequestWriter(parts.storage, ctx, options.dryRun);
+  const writer = new RequestWriter(parts.storage, ctx, dryRun);
   const allowCreate = forceAllowCreate || updateStrategy.allowCreateOnUpdate;
   let creating: KubeObject | undefined;
   let object: KubeObject;
@@ -242,14 +257,16 @@ export async function updateObject(
       preconditions,
     );
   } catch (error) {
+    await begun.finish(false);
     if (error instanceof LastFinalizerRemoved) {
       return await deleteInstead(context, key, name, error.object, writer, preconditions);
     }
     throw updateError(context, name, creating, error);
   }
-  if (!options.dryRun) {
-    if (creating === undefined) spec.hooks?.afterUpdate?.(object);
-    else spec.hooks?.afterCreate?.(object);
+  await begun.finish(true);
+  if (!dryRun) {
+    if (creating === undefined) hooks.afterUpdate?.(object);
+    else hooks.afterCreate?.(object);
   }
   return { object, created: creating !== undefined };
 }

@@ -84,6 +84,16 @@ function portConflicts(spec: ObjectFields, found: FieldError[]): void {
 
 const FAMILIES = ["IPv4", "IPv6"];
 
+/** What is wrong with the addresses and families of a service. */
+export function addressErrors(
+  spec: ObjectFields,
+  old: ObjectFields | undefined,
+): readonly FieldError[] {
+  const found: FieldError[] = [];
+  addresses(spec, old, found);
+  return found;
+}
+
 function addresses(spec: ObjectFields, old: ObjectFields | undefined, found: FieldError[]): void {
   if (spec["type"] === "ExternalName") return;
   const { clusterIP = "" } = spec;

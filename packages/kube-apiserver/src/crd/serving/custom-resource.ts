@@ -239,11 +239,16 @@ class CustomParts {
       },
       table: columnsTable(version.additionalPrinterColumns),
       ...selectable((version.selectableFields ?? []).map(({ jsonPath = "" }) => jsonPath)),
-      hooks: { beginCreate: async (_ctx, object) => this.#refuseWhileTerminating(object) },
+      hooks: {
+        beginCreate: async (_ctx, object) => {
+          this.#refuseWhileTerminating(object);
+          return { object };
+        },
+      },
     };
   }
 
-  #refuseWhileTerminating(object: KubeObject): () => void {
+  #refuseWhileTerminating(object: KubeObject): void {
     const crd = this.#present();
     if (crd !== undefined && isConditionTrue(crd, "Terminating")) {
       const { group = "" } = this.#crd.spec;
@@ -251,7 +256,6 @@ class CustomParts {
       const why = "create not allowed while custom resource definition is terminating";
       throw forbidden(resource, object.metadata.name ?? "", why);
     }
-    return () => {};
   }
 
   #storageOf(schema: VersionSchema, storage: StorageInterface): StorageInterface {

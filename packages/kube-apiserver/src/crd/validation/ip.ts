@@ -115,11 +115,3 @@ export function maskedBytes(bytes: readonly number[], bits: number): number[] {
     return byte & (0xff << (8 - left)) & 0xff;
   });
 }
-
-/** The first address of a network that is no name of it: "10.0.0.1" of "10.0.0.0/24". */
-export function firstAddressOf(cidr: string): string | undefined {
-  if (!isCidr(cidr)) return undefined;
-  const [address, bits] = cidr.split("/") as [string, string];
-  const bytes = maskedBytes(parseIpV4(address) ?? parseIpV6(address) ?? [], Number(bits));
-  return shownIp(bytes.map((byte, i) => (i === bytes.length - 1 ? byte | 1 : byte)));
-}

@@ -6,15 +6,4 @@ export const DIFFERENCES: readonly (readonly [begin: string, why: string])[] = [
   ["pods create spec.resources", "kube-apiserver fills in requests of the pod from its limits"],
   ["ingresses create spec.rules = []", "an empty list is read as none"],
   ['horizontalpodautoscalers create spec.behavior = {"scaleUp":{"policies":[]', "the same"],
-  [
-    'services create spec.type = "NodePort" ; spec.ports = [{"port":80,"nodePort":30080,"n',
-    "addresses and ports of nodes are not allocated",
-  ],
-  ['services create spec.clusterIP = "10.9.0.9"', "the same"],
-  ['services create spec.clusterIP = "::1"', "the same"],
-  ['services create spec.ipFamilies = ["IPv6"]', "the same"],
-  ['services create spec.ipFamilyPolicy = "RequireDualStack"', "the same"],
-  ['services update spec.clusterIP = "10.0.0.77"', "the same"],
-  ['services update spec.clusterIP = "None"', "the same"],
-  ['services update spec.ipFamilies = ["IPv6"]', "the same"],
 ];

@@ -50,12 +50,13 @@ function pathOf({ resource, apiVersion, isClusterScoped }: KindCases): string {
 
 /**
  * Go's internal types have no names for JSON, and differences of objects are drawn for people: of
- * such a text only what is said about the value counts.
+ * such a text only what is said about the value counts. So of addresses that servers choose.
  */
 function plain(text: string): string {
   return text
     .replace(/\n.*/s, "")
     .replace(/Invalid value: \{(?:".*,)?"[A-Z]\w*":.*\}: /s, "Invalid value: {}: ")
+    .replace(/"10\.0\.0\.\d+": expected/, '"ADDRESS": expected')
     .replace(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}/g, "UID");
 }
 

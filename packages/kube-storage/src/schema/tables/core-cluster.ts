@@ -171,6 +171,8 @@ PodStatus
   nodeAllocatableResourceClaimStatuses?=21:[NodeAllocatableResourceClaimStatus](list=atomic)
 PortStatus
   port!=1:int32 protocol!=2:string~Protocol error?=3:*string
+RangeAllocation
+  ...=0:meta.TypeMeta metadata?=1:meta.ObjectMeta range!=2:string data!=3:bytes
 ReplicationController and List
   ...=0:meta.TypeMeta metadata?=1:meta.ObjectMeta spec?=2:ReplicationControllerSpec
   status?=3:ReplicationControllerStatus
