@@ -1,4 +1,4 @@
-/** Users of whom a proxy speaks, over HTTP/2: lists of headers stay lists, others are no proxies. */
+/** Users of whom a proxy speaks, over HTTP/2: lists of headers stay lists, others are no proxy. */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { connect } from "node:http2";
