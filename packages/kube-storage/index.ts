@@ -15,7 +15,15 @@ export {
 } from "./src/codec/json-parser.ts";
 export { type KubeAccess, kubeAccessOf } from "./src/codec/kubeconfig.ts";
 export { fitsDepth, MAX_JSON_DEPTH } from "./src/codec/limits.ts";
-export { canonicalQuantity, DECIMAL, quantityNumber } from "./src/codec/quantity.ts";
+export {
+  addQuantities,
+  canonicalQuantity,
+  compareQuantities,
+  quantityMilli,
+  quantityNanos,
+  quantityNumber,
+  subtractQuantities,
+} from "./src/codec/quantity.ts";
 export { storedValueText } from "./src/codec/stored-value.ts";
 export { parseYaml, writeYaml } from "./src/codec/yaml.ts";
 export { type Cancellation, Canceller, unlessAborted } from "./src/meta/cancellation.ts";

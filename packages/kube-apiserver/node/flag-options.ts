@@ -31,10 +31,13 @@ const MAX_FILE_MIB = 1024 * 1024;
 
 const OWNER_REFERENCES = "OwnerReferencesPermissionEnforcement";
 const LIMIT_RANGER = "LimitRanger";
-/** Those that are always on, one that can be taken away, and one that can be added. */
+const RESOURCE_QUOTA = "ResourceQuota";
+/** On unless they are taken away. */
+const BY_DEFAULT = [LIMIT_RANGER, RESOURCE_QUOTA];
+/** Those that are always on, that can be taken away, and one that can be added. */
 const PLUGINS = new Set([
   "NamespaceLifecycle",
-  LIMIT_RANGER,
+  ...BY_DEFAULT,
   "MutatingAdmissionWebhook",
   "ValidatingAdmissionWebhook",
   OWNER_REFERENCES,
@@ -79,6 +82,7 @@ export function optionsOf(flags: FlagValues): ServeOptions {
     anonymousAuth: flags.bool("anonymous-auth"),
     enforceOwnerReferences: pluginsOf(flags).has(OWNER_REFERENCES),
     enforceLimitRanges: pluginsOf(flags).has(LIMIT_RANGER),
+    enforceQuotas: pluginsOf(flags).has(RESOURCE_QUOTA),
     controllers: controllersOf(flags),
     encryptionConfigFile: flags.string("encryption-provider-config"),
     encryptionReload: flags.bool("encryption-provider-config-automatic-reload"),
@@ -381,14 +385,14 @@ function controllersOf(flags: FlagValues): ControllerName[] {
 }
 
 function pluginsOf(flags: FlagValues): ReadonlySet<string> {
-  const plugins = new Set([LIMIT_RANGER, ...flags.strings("enable-admission-plugins")]);
+  const plugins = new Set([...BY_DEFAULT, ...flags.strings("enable-admission-plugins")]);
   for (const name of plugins)
     if (!PLUGINS.has(name))
       throw new FlagRefusal(
         `--enable-admission-plugins has ${JSON.stringify(name)}; known: ${[...PLUGINS].join(", ")}`,
       );
   for (const name of flags.strings("disable-admission-plugins")) {
-    if (name === OWNER_REFERENCES || name === LIMIT_RANGER) plugins.delete(name);
+    if (name === OWNER_REFERENCES || BY_DEFAULT.includes(name)) plugins.delete(name);
     else if (PLUGINS.has(name))
       throw new FlagRefusal(`--disable-admission-plugins has ${name}, which is always on`);
   }

@@ -84,6 +84,8 @@ export interface ServeOptions {
   readonly enforceOwnerReferences: boolean;
   /** The plug-in LimitRanger. */
   readonly enforceLimitRanges: boolean;
+  /** The plug-in ResourceQuota is on. */
+  readonly enforceQuotas: boolean;
   /** Those that run here, by kube-controller-manager's names. */
   readonly controllers: readonly ControllerName[];
   /** "" for none. */
@@ -166,6 +168,7 @@ export const DEFAULT_SERVE_OPTIONS: Omit<ServeOptions, "dataDir"> = {
   anonymousAuth: true,
   enforceOwnerReferences: false,
   enforceLimitRanges: true,
+  enforceQuotas: true,
   controllers: CONTROLLERS,
   encryptionConfigFile: "",
   encryptionReload: false,

@@ -352,6 +352,7 @@ function planeOptions(
     policy: {
       enforceOwnerReferences: options.enforceOwnerReferences,
       enforceLimitRanges: options.enforceLimitRanges,
+      enforceQuotas: options.enforceQuotas,
       rootCaPem: caOf(options, certificates),
       controllers: new Set(options.controllers),
       identity: `apiserver-${randomUUID()}`,

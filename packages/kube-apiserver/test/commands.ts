@@ -37,6 +37,10 @@ export const commands: PackageCommands = {
       about: "kube-apiserver's LimitRanges",
       file: "packages/kube-apiserver/test/interop/limits/main.ts",
     },
+    quotas: {
+      about: "kube-apiserver's ResourceQuotas",
+      file: "packages/kube-apiserver/test/interop/quotas/main.ts",
+    },
     services: {
       about: "addresses and ports that kube-apiserver gives to Services",
       file: "packages/kube-apiserver/test/interop/services/main.ts",

@@ -27,7 +27,24 @@ const REMOTE = {
   sim: "no",
 } as const;
 
+const QUOTAS = {
+  tests: ["packages/kube-apiserver/test/registry/resource-quota.test.ts"],
+  sim: "no",
+} as const;
+
 export const BUGS: Readonly<Record<string, CatalogueBug>> = {
+  "a dry run uses a quota": {
+    at: "kube-apiserver/src/quota/resource-quota.ts#QuotaGate.#judge",
+    find: "waiter.attributes.dryRun || next === running",
+    put: "next === running",
+    ...QUOTAS,
+  },
+  "requests beside each other are judged by the same quota": {
+    at: "kube-apiserver/src/quota/resource-quota.ts#QuotaGate.#judge",
+    find: "charged(running, $waiter, $nowMs)",
+    put: "charged(quotas, $waiter, $nowMs)",
+    ...QUOTAS,
+  },
   "an address that another server gave away is given again": {
     at: "kube-apiserver/src/builtin/service-addresses.ts#ServiceAddresses.#isTaken",
     find: "if (isAlreadyExists($error)) return true;",

@@ -2,11 +2,11 @@
  * LimitRanger (kubernetes: plugin/pkg/admission/limitranger): the LimitRanges of a namespace fill
  * in what the containers of a new pod do not say, and bound what pods and claims ask for.
  */
-import { canonicalQuantity, type KubeObject, quantityNumber } from "@quorate/kube-storage";
+import { type KubeObject, quantityMilli } from "@quorate/kube-storage";
+import type { Amounts } from "../amounts/amounts.ts";
+import { type Asked, type AskingContainer, type PodSpec, sumOf } from "../amounts/pod-amounts.ts";
 import type { AdmissionAttributes } from "./admission.ts";
 import { type AdmissionPlugin, admissionForbidden } from "./chain.ts";
-
-type Amounts = Readonly<Record<string, string>>;
 
 interface Limit {
   readonly type?: string;
@@ -17,27 +17,7 @@ interface Limit {
   readonly maxLimitRequestRatio?: Amounts;
 }
 
-interface Asked {
-  readonly requests?: Amounts;
-  readonly limits?: Amounts;
-}
-
-interface Container {
-  readonly name?: string;
-  readonly restartPolicy?: string;
-  readonly resources?: Asked;
-}
-
-interface PodSpec {
-  readonly containers?: readonly Container[] | null;
-  readonly initContainers?: readonly Container[] | null;
-  readonly resources?: Asked;
-}
-
 const ANNOTATION = "kubernetes.io/limit-ranger";
-/** Other resources count by their containers alone. */
-const OF_WHOLE_PODS = /^(?:cpu|memory|hugepages-.*)$/;
-
 /** @param limitRanges of a namespace; rejects with ApiError */
 export function limitRanger(
   limitRanges: (namespace: string) => Promise<readonly KubeObject[]>,
@@ -99,7 +79,7 @@ function defaultsOf(limits: readonly Limit[]): Required<Asked> {
 function withDefaults(pod: KubeObject, limits: readonly Limit[]): KubeObject {
   const wanted = defaultsOf(limits);
   const set: string[] = [];
-  const filled = (containers: readonly Container[] | null | undefined, what: string) =>
+  const filled = (containers: readonly AskingContainer[] | null | undefined, what: string) =>
     (containers ?? []).map((container) => withResources(container, wanted, what, set));
   const spec = (pod["spec"] ?? {}) as PodSpec;
   const containers = filled(spec.containers, "container");
@@ -119,11 +99,11 @@ function withDefaults(pod: KubeObject, limits: readonly Limit[]): KubeObject {
 
 /** @param set what was set, in Kubernetes' words */
 function withResources(
-  container: Container,
+  container: AskingContainer,
   wanted: Required<Asked>,
   what: string,
   set: string[],
-): Container {
+): AskingContainer {
   const { requests, limits } = container.resources ?? {};
   const missing = (own: Amounts | undefined, all: Amounts, kind: string): Amounts => {
     const names = Object.keys(all)
@@ -163,7 +143,9 @@ function claimProblems(claim: KubeObject, limit: Limit): string[] {
       const what = `maximum ${name} usage per ${limit.type} is ${bound}`;
       const request = requests[name];
       if (request === undefined) return `${what}.  No request is specified`;
-      return milliOf(request) > milliOf(bound) ? `${what}, but request is ${request}` : undefined;
+      return quantityMilli(request) > quantityMilli(bound)
+        ? `${what}, but request is ${request}`
+        : undefined;
     }),
   ];
 }
@@ -190,8 +172,8 @@ function belowMinimum({ type }: Limit, name: string, bound: string, asked: Asked
   const what = `minimum ${name} usage per ${type} is ${bound}`;
   const [request, limit] = [asked.requests?.[name], asked.limits?.[name]];
   if (request === undefined) return `${what}.  No request is specified`;
-  if (milliOf(request) < milliOf(bound)) return `${what}, but request is ${request}`;
-  if (limit !== undefined && milliOf(limit) < milliOf(bound))
+  if (quantityMilli(request) < quantityMilli(bound)) return `${what}, but request is ${request}`;
+  if (limit !== undefined && quantityMilli(limit) < quantityMilli(bound))
     return `${what}, but limit is ${limit}`;
   return undefined;
 }
@@ -200,71 +182,20 @@ function aboveMaximum({ type }: Limit, name: string, bound: string, asked: Asked
   const what = `maximum ${name} usage per ${type} is ${bound}`;
   const [request, limit] = [asked.requests?.[name], asked.limits?.[name]];
   if (limit === undefined) return `${what}.  No limit is specified`;
-  if (milliOf(limit) > milliOf(bound)) return `${what}, but limit is ${limit}`;
-  if (request !== undefined && milliOf(request) > milliOf(bound))
+  if (quantityMilli(limit) > quantityMilli(bound)) return `${what}, but limit is ${limit}`;
+  if (request !== undefined && quantityMilli(request) > quantityMilli(bound))
     return `${what}, but request is ${request}`;
   return undefined;
 }
 
 function wrongRatio({ type }: Limit, name: string, bound: string, asked: Asked) {
   const what = `${name} max limit to request ratio per ${type} is ${bound}`;
-  const request = milliOf(asked.requests?.[name] ?? "0");
-  const limit = milliOf(asked.limits?.[name] ?? "0");
+  const request = quantityMilli(asked.requests?.[name] ?? "0");
+  const limit = quantityMilli(asked.limits?.[name] ?? "0");
   if (request === 0) return `${what}, but no request is specified or request is 0`;
   if (limit === 0) return `${what}, but no limit is specified or limit is 0`;
   const ratio = limit / request;
-  return ratio * 1000 > milliOf(bound)
+  return ratio * 1000 > quantityMilli(bound)
     ? `${what}, but provided ratio is ${ratio.toFixed(6)}`
     : undefined;
-}
-
-/** What all containers of a pod need at once, or one of those that run before the others. */
-function sumOf(spec: PodSpec, of: "requests" | "limits"): Amounts {
-  const amountsOf = ({ resources }: Container): Amounts => resources?.[of] ?? {};
-  let sum: Amounts = {};
-  for (const container of spec.containers ?? []) sum = added(sum, amountsOf(container));
-  let beside: Amounts = {};
-  let most: Amounts = {};
-  for (const container of spec.initContainers ?? []) {
-    const own = amountsOf(container);
-    const staysUp = container.restartPolicy === "Always";
-    if (staysUp) {
-      sum = added(sum, own);
-      beside = added(beside, own);
-    }
-    most = maximum(most, staysUp ? beside : added(own, beside));
-  }
-  const whole = Object.entries(spec.resources?.[of] ?? {}).filter(([name]) =>
-    OF_WHOLE_PODS.test(name),
-  );
-  return { ...maximum(sum, most), ...Object.fromEntries(whole) };
-}
-
-function added(a: Amounts, b: Amounts): Amounts {
-  return merged(a, b, (one, other) => textOf(milliOf(one) + milliOf(other), one));
-}
-
-function maximum(a: Amounts, b: Amounts): Amounts {
-  return merged(a, b, (one, other) => (milliOf(other) > milliOf(one) ? other : one));
-}
-
-function merged(a: Amounts, b: Amounts, join: (one: string, other: string) => string): Amounts {
-  const all: Record<string, string> = { ...a };
-  for (const [name, amount] of Object.entries(b)) {
-    const own = all[name];
-    all[name] = own === undefined ? amount : join(own, amount);
-  }
-  return all;
-}
-
-/** In thousandths, rounded up. */
-function milliOf(quantity: string): number {
-  return Math.ceil(Number((quantityNumber(quantity) * 1000).toPrecision(15)));
-}
-
-/** The canonical text, in powers of two where `like` has them. */
-function textOf(milli: number, like: string): string {
-  const kibi = 1024 * 1000;
-  if (!like.endsWith("i") || milli % kibi !== 0) return canonicalQuantity(`${milli}m`);
-  return canonicalQuantity(`${milli / kibi}Ki`);
 }

@@ -12,6 +12,7 @@ import { defined } from "@quorate/proto";
 import { POLICY_RESOURCES } from "../admission/policy-kinds.ts";
 import { ADMISSION_GROUP } from "../admission/webhook-kinds.ts";
 import { RBAC_GROUP } from "../authz/rules.ts";
+import { objectOf } from "../builtin/rules/rules.ts";
 import type { RequestExpressions } from "../crd/cel/request-expressions.ts";
 import { Informer, type InformerHandler } from "../informers/informer.ts";
 import type { LocalClient } from "../informers/local-client.ts";
@@ -21,6 +22,7 @@ import { GcMonitors } from "./gc-graph.ts";
 import { DEFAULT_SERVICE_ACCOUNT, NamespaceContent, ROOT_CA_NAME } from "./namespace-content.ts";
 import { NamespaceDeletion } from "./namespace-deletion.ts";
 import { PolicyStatus } from "./policy-status.ts";
+import { QuotaStatus } from "./quota-status.ts";
 
 export interface ControllersDependencies {
   /** Of policies. */
@@ -37,6 +39,7 @@ export const CONTROLLERS = [
   "clusterrole-aggregation-controller",
   "garbage-collector-controller",
   "namespace-controller",
+  "resourcequota-controller",
   "root-ca-certificate-publisher-controller",
   "serviceaccount-controller",
   "validatingadmissionpolicy-status-controller",
@@ -60,6 +63,7 @@ export class Controllers {
   readonly #content: NamespaceContent;
   readonly #aggregation: RoleAggregation;
   readonly #policies: PolicyStatus;
+  readonly #quotas: QuotaStatus | undefined;
   readonly #collector: GarbageCollector;
   readonly #monitors: GcMonitors;
   #stopped = false;
@@ -85,6 +89,7 @@ export class Controllers {
     });
     this.#aggregation = new RoleAggregation(client, clock, logger);
     this.#policies = new PolicyStatus(deps);
+    this.#quotas = enabled.has("resourcequota-controller") ? new QuotaStatus(deps) : undefined;
     this.#collector = new GarbageCollector(deps);
     this.#monitors = new GcMonitors(served, this.#collector.graph, deps);
     this.#namespaces = this.#informer("", "namespaces", this.#namespaceHandler);
@@ -110,6 +115,32 @@ export class Controllers {
             }),
           ]
         : []),
+      ...(this.#quotas === undefined ? [] : this.#quotaInformers(this.#quotas)),
+    ];
+  }
+
+  /** Of quotas, and of what quotas count most. */
+  #quotaInformers(quotas: QuotaStatus): Informer[] {
+    const changed = ({ metadata }: KubeObject): void => quotas.changed(metadata.namespace ?? "");
+    const less = { updated: changed, deleted: changed };
+    const ended: InformerHandler = {
+      deleted: changed,
+      updated(pod, old) {
+        const phase = (one: KubeObject): unknown => objectOf(one["status"])["phase"];
+        if (phase(pod) !== phase(old)) changed(pod);
+      },
+    };
+    return [
+      this.#informer("", "resourcequotas", {
+        added: (quota) => quotas.observe(quota),
+        updated: (quota) => quotas.observe(quota),
+        deleted: (quota) => quotas.remove(quota),
+      }),
+      this.#informer("", "pods", ended),
+      this.#informer("", "services", less),
+      this.#informer("", "persistentvolumeclaims", less),
+      this.#informer("", "configmaps", { deleted: changed }),
+      this.#informer("", "secrets", { deleted: changed }),
     ];
   }
 
@@ -129,6 +160,7 @@ export class Controllers {
     this.#content.stop();
     this.#aggregation.stop();
     this.#policies.stop();
+    this.#quotas?.stop();
     this.#collector.stop();
   }
 

@@ -41,6 +41,8 @@ import type { RequestExpressions } from "../crd/cel/request-expressions.ts";
 import { Informer, type InformerHandler, STOPPED } from "../informers/informer.ts";
 import { isAlreadyExists, LocalClient, type ResourceRef } from "../informers/local-client.ts";
 import { systemContext } from "../informers/system-context.ts";
+import { QUOTA_STATUS, QUOTAS } from "../quota/quotas.ts";
+import { type QuotaDeps, resourceQuota } from "../quota/resource-quota.ts";
 import { CONTROLLERS, type ControllerName, Controllers } from "./controllers.ts";
 import { ensureDefaultObjects } from "./default-objects.ts";
 import { LeaderElection } from "./leader-election.ts";
@@ -56,6 +58,8 @@ export interface PolicyRuntimeOptions {
   readonly enforceOwnerReferences: boolean;
   /** The plug-in LimitRanger is on. */
   readonly enforceLimitRanges?: boolean;
+  /** The plug-in ResourceQuota is on. */
+  readonly enforceQuotas?: boolean;
   /** The CA of the server's certificate, for kube-root-ca.crt; "" for none. */
   readonly rootCaPem: string;
   /** The controllers that run on the server that leads. Absent: all. */
@@ -91,6 +95,8 @@ export class PolicyRuntime {
   readonly #mutatingPolicies: PolicyList;
   readonly #validatingPolicies: PolicyList;
   readonly #election: LeaderElection;
+  /** How many quotas each namespace has; those with none are absent. */
+  readonly #quotas = new Map<string, number>();
   #informers: readonly Informer[] = [];
   #namespaces: Namespaces | undefined;
   #controllers: Controllers | undefined;
@@ -162,7 +168,7 @@ export class PolicyRuntime {
       namespaces,
       authorizer,
     };
-    const { enforceOwnerReferences, enforceLimitRanges } = this.#options;
+    const { enforceOwnerReferences, enforceLimitRanges, enforceQuotas } = this.#options;
     return admissionChain([
       namespaceLifecycle(namespaces, clock),
       ...(enforceLimitRanges === true
@@ -174,6 +180,8 @@ export class PolicyRuntime {
       ...(enforceOwnerReferences ? [ownerReferencesPermission(authorizer, served)] : []),
       validatingPolicies(this.#validatingPolicies, calls),
       validatingWebhooks(this.#validating, calls),
+      // The last one: what is refused uses nothing.
+      ...(enforceQuotas === true ? [resourceQuota(this.#quotaDeps)] : []),
     ]);
   }
 
@@ -181,6 +189,32 @@ export class PolicyRuntime {
   async #limitRanges(namespace: string): Promise<readonly KubeObject[]> {
     const { items } = await this.client.list(LIMIT_RANGES, namespace, 0);
     return items.map((item) => item.object());
+  }
+
+  get #quotaDeps(): QuotaDeps {
+    return {
+      mayHaveQuotas: (namespace) => (this.#quotas.get(namespace) ?? 0) > 0,
+      quotasOf: async (namespace) => {
+        const { items } = await this.client.list(QUOTAS, namespace, 0);
+        return items.map((item) => item.object());
+      },
+      writeStatus: async (quota) => {
+        const { namespace = "", name = "", resourceVersion } = quota.metadata;
+        const change = (): KubeObject => quota;
+        await this.client.update(QUOTA_STATUS, namespace, name, change, { resourceVersion });
+      },
+      nowMs: () => this.#deps.clock.wallMs(),
+    };
+  }
+
+  /** Counts the quotas of each namespace. */
+  get #quotaHandler(): InformerHandler {
+    const count = ({ metadata: { namespace = "" } }: KubeObject, by: number): void => {
+      const left = (this.#quotas.get(namespace) ?? 0) + by;
+      if (left > 0) this.#quotas.set(namespace, left);
+      else this.#quotas.delete(namespace);
+    };
+    return { added: (quota) => count(quota, 1), deleted: (quota) => count(quota, -1) };
   }
 
   #makeInformers(): readonly Informer[] {
@@ -211,6 +245,9 @@ export class PolicyRuntime {
       this.#informer(ADMISSION_GROUP, resource, handler);
     return [
       namespaces,
+      ...(this.#options.enforceQuotas === true
+        ? [this.#informer("", QUOTAS.resource, this.#quotaHandler)]
+        : []),
       of(WEBHOOK_RESOURCES.mutating, into(this.#mutating)),
       of(WEBHOOK_RESOURCES.validating, into(this.#validating)),
       of(POLICY_RESOURCES.mutating, policiesOf(this.#mutatingPolicies)),

@@ -10,10 +10,14 @@ import {
 } from "../../src/admission/webhook-caller.ts";
 import { webhookResources } from "../../src/admission/webhook-kinds.ts";
 import type { Access } from "../../src/authz/access.ts";
+import { CONTROLLERS } from "../../src/controllers/controllers.ts";
 import { PolicyRuntime, type PolicyRuntimeOptions } from "../../src/controllers/runtime.ts";
 import { RequestExpressions } from "../../src/crd/cel/request-expressions.ts";
 import { plainResource, source, World } from "./world.ts";
 import { accessOf } from "./world-access.ts";
+
+/** Those of whose resources the world has all. */
+const SERVED = new Set(CONTROLLERS.filter((name) => name !== "resourcequota-controller"));
 
 /** Webhooks by URL, in memory. */
 export class FakeWebhooks implements WebhookCaller {
@@ -65,7 +69,7 @@ export async function startServer(
   const runtime = new PolicyRuntime(
     {
       enforceOwnerReferences: options.enforceOwnerReferences ?? false,
-      ...(options.controllers === undefined ? {} : { controllers: options.controllers }),
+      controllers: options.controllers ?? SERVED,
       rootCaPem: "-----BEGIN CERTIFICATE-----",
       identity: "server-1",
       createsDefaultRoles: true,

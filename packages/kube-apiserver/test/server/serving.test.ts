@@ -241,7 +241,7 @@ describe("flags", () => {
 
   it("choose controllers as those of kube-controller-manager", async () => {
     const chosen = async (controllers: string) => (await options({ controllers })).controllers;
-    assert.equal((await options({})).controllers.length, 6);
+    assert.equal((await options({})).controllers.length, 7);
     assert.deepEqual(await chosen(""), []);
     assert.deepEqual(await chosen("namespace-controller"), ["namespace-controller"]);
     const most = await chosen(
@@ -249,6 +249,7 @@ describe("flags", () => {
     );
     assert.deepEqual(most, [
       "namespace-controller",
+      "resourcequota-controller",
       "root-ca-certificate-publisher-controller",
       "serviceaccount-controller",
       "validatingadmissionpolicy-status-controller",

@@ -4,7 +4,7 @@
  */
 
 /** Powers of ten by suffix. */
-export const DECIMAL: Readonly<Record<string, number>> = {
+const DECIMAL: Readonly<Record<string, number>> = {
   n: -9,
   u: -6,
   m: -3,
@@ -57,6 +57,48 @@ export function canonicalQuantity(input: string): string {
 export function quantityNumber(text: string): number {
   const { sign, whole, fraction, format, power } = partsOf(text);
   return Number(`${sign}${whole}.${fraction}`) * (format === "binary" ? 2 : 10) ** power;
+}
+
+/** In billionths; smaller parts are rounded away from zero. Throws SyntaxError with Go's text. */
+export function quantityNanos(text: string): bigint {
+  const { sign, whole, fraction, format, power } = partsOf(text);
+  const factor = format === "binary" ? 2n ** BigInt(power) : 1n;
+  const { mantissa, exponent } = roundUp({
+    mantissa: BigInt(`${whole}${fraction}`) * factor,
+    exponent: -fraction.length + (format === "binary" ? 0 : power),
+  });
+  const nanos = mantissa * 10n ** BigInt(exponent - SMALLEST_EXPONENT);
+  return sign === "-" ? -nanos : nanos;
+}
+
+/** In thousandths, rounded up. Throws SyntaxError with Go's text. */
+export function quantityMilli(text: string): number {
+  const nanos = quantityNanos(text);
+  const milli = nanos / 1_000_000n;
+  return Number(nanos % 1_000_000n > 0n ? milli + 1n : milli);
+}
+
+/** Above, below or at 0 where `a` is more than, less than or equal to `b`. Throws SyntaxError. */
+export function compareQuantities(a: string, b: string): number {
+  const [one, other] = [quantityNanos(a), quantityNanos(b)];
+  return one < other ? -1 : one > other ? 1 : 0;
+}
+
+/** The canonical text of the sum, in the form of `a`, or of `b` where `a` is 0. */
+export function addQuantities(a: string, b: string): string {
+  return nanosText(quantityNanos(a) + quantityNanos(b), a, b);
+}
+
+/** The canonical text of the difference, as that of a sum. */
+export function subtractQuantities(a: string, b: string): string {
+  return nanosText(quantityNanos(a) - quantityNanos(b), a, b);
+}
+
+function nanosText(nanos: bigint, a: string, b: string): string {
+  if (nanos === 0n) return "0";
+  const { format } = partsOf(quantityNanos(a) === 0n ? b : a);
+  const mantissa = nanos < 0n ? -nanos : nanos;
+  return (nanos < 0n ? "-" : "") + write({ mantissa, exponent: SMALLEST_EXPONENT }, format);
 }
 
 interface Parts {

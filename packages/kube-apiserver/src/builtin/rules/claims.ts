@@ -1,5 +1,6 @@
 /** PersistentVolumeClaims, PersistentVolumes, and what volumes of pods share with them. */
 import {
+  compareQuantities,
   fieldErrors,
   invalidValue,
   isDns1123Subdomain,
@@ -7,7 +8,7 @@ import {
   required,
   semanticEqual,
 } from "@quorate/kube-storage";
-import { compareAmounts, notNegative, positive, quantitiesOf } from "./quantities.ts";
+import { notNegative, positive, quantitiesOf } from "./quantities.ts";
 import {
   all,
   alternatives,
@@ -124,7 +125,7 @@ export function claimUpdate(
     found.push(fieldErrors.fieldForbidden("spec", CLAIM_IMMUTABLE));
   }
   const has = quantitiesOf(objectOf(old["status"]), "capacity")["storage"] ?? "0";
-  if (compareAmounts(size(spec), size(before)) < 0 && compareAmounts(size(spec), has) <= 0) {
+  if (compareQuantities(size(spec), size(before)) < 0 && compareQuantities(size(spec), has) <= 0) {
     const text = "field can not be less than status.capacity";
     found.push(fieldErrors.fieldForbidden("spec.resources.requests.storage", text));
   }

@@ -1,5 +1,6 @@
 /** Budgets, autoscalers, quotas, limits, classes (kubernetes: apis/{policy,autoscaling,core}). */
 import {
+  compareQuantities,
   type FieldError,
   fieldErrors,
   invalidValue,
@@ -14,7 +15,6 @@ import {
 import {
   allowsOvercommit,
   amount,
-  compareAmounts,
   isAnyResource,
   isContainerResource,
   isQuotaResource,
@@ -411,7 +411,7 @@ function orderErrors(
   const of = (name: string): string | undefined => amounts[name]?.[key];
   for (const [less, more, place, shown, lessText, moreText] of ORDERS) {
     const [a, b] = [of(less), of(more)];
-    if (a === undefined || b === undefined || compareAmounts(a, b) <= 0) continue;
+    if (a === undefined || b === undefined || compareQuantities(a, b) <= 0) continue;
     const text = `${lessText} ${a} is greater than ${moreText} ${b}`;
     found.push(invalidValue(`${field}.${place}[${key}]`, of(shown), text));
   }
@@ -430,7 +430,7 @@ function orderErrors(
   }
   const [given, asked] = [of("default"), of("defaultRequest")];
   if (allowsOvercommit(key) || given === undefined || asked === undefined) return;
-  if (compareAmounts(given, asked) !== 0) {
+  if (compareQuantities(given, asked) !== 0) {
     const text = `default value ${given} must equal to defaultRequest value ${asked} in ${key}`;
     found.push(invalidValue(`${field}.defaultRequest[${key}]`, asked, text));
   }

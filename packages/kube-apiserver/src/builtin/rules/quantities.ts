@@ -1,5 +1,6 @@
 /** Names and amounts of resources (kubernetes: apis/core/helper, apis/core/validation). */
 import {
+  compareQuantities,
   type FieldError,
   fieldErrors,
   invalidValue,
@@ -33,11 +34,11 @@ export function isHugePages(name: string): boolean {
   return name.startsWith("hugepages-");
 }
 
-function isNative(name: string): boolean {
+export function isNative(name: string): boolean {
   return !name.includes("/") || name.includes("kubernetes.io/");
 }
 
-function isExtended(name: string): boolean {
+export function isExtended(name: string): boolean {
   if (isNative(name) || name.startsWith("requests.")) return false;
   return isQualifiedName(`requests.${name}`).length === 0;
 }
@@ -74,11 +75,6 @@ export const isQuotaResource: TextCheck = (name) => {
 };
 
 export const isAnyResource: TextCheck = isResourceName;
-
-/** Above, below or at 0 where `a` is more than, less than or equal to `b`. */
-export function compareAmounts(a: string, b: string): number {
-  return quantityNumber(a) - quantityNumber(b);
-}
 
 /** An amount of a resource: not negative, and whole where only whole ones exist. */
 export function amount(name: string, value: string, field: string, found: FieldError[]): void {
@@ -128,9 +124,9 @@ export const RESOURCES: Rule = (value, field, found) => {
       if (allowsOvercommit(name)) continue;
       const why = "Limit must be set for non overcommitable resources";
       found.push(required(`${field}.limits`, why));
-    } else if (!allowsOvercommit(name) && compareAmounts(requested, limit) !== 0) {
+    } else if (!allowsOvercommit(name) && compareQuantities(requested, limit) !== 0) {
       say("must be equal to");
-    } else if (compareAmounts(requested, limit) > 0) say("must be less than or equal to");
+    } else if (compareQuantities(requested, limit) > 0) say("must be less than or equal to");
   }
   const names = [...Object.keys(limits ?? {}), ...Object.keys(requests ?? {})];
   if (names.some(isHugePages) && !names.includes("cpu") && !names.includes("memory")) {

@@ -23,7 +23,7 @@ async function run(): Promise<boolean> {
       ? kubeAnswers()
       : await withKubeApiserver(etcd, (access) => answersOf(access), more);
   if (values.record) keepAnswers(import.meta.dirname, theirs);
-  await using api = await startApiServer();
+  await using api = await startApiServer({ controllers: [] });
   const ours = await answersOf(accessOf(api.kubeconfig), only);
   const differences = differencesOf(ours, theirs);
   for (const { ours: one, theirs: other } of differences) {

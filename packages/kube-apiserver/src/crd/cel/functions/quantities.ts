@@ -1,16 +1,11 @@
 /** Quantities such as "1.5Gi" (apiserver: pkg/cel/library/quantity.go). */
-import { DECIMAL } from "@quorate/kube-storage";
+import { quantityNanos } from "@quorate/kube-storage";
 import type { Environment } from "../lang/environment.ts";
 import { LibraryValue, QUANTITY_TYPE } from "../lang/library.ts";
 import { EvaluationError } from "../lang/values.ts";
 
 const SCALE = 9;
 const ONE = 10n ** BigInt(SCALE);
-
-const BINARY = ["Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
-const QUANTITY = /^([+-]?)(\d+(?:\.\d*)?|\.\d+)(?:([KMGTPE]i)|([numkMGTPE])|[eE]([+-]?\d{1,3}))?$/;
-/** Longer texts are no quantities. */
-const MAX_LENGTH = 256;
 
 /** A number of billionths. */
 class Quantity extends LibraryValue {
@@ -27,36 +22,21 @@ class Quantity extends LibraryValue {
   }
 }
 
-function parse(text: string): Quantity | undefined {
-  const parts = text.length > MAX_LENGTH ? null : QUANTITY.exec(text);
-  if (parts === null) return undefined;
-  const [, sign, digits = "", binary, decimal = "", exponent] = parts;
-  const [whole, fraction = ""] = digits.split(".");
-  let value = BigInt(`${whole === "" ? "0" : whole}${fraction}`) * ONE;
-  let power = exponent === undefined ? (DECIMAL[decimal] ?? 0) : Number(exponent);
-  if (binary !== undefined) {
-    value <<= BigInt(10 * (BINARY.indexOf(binary) + 1));
-    power = 0;
+function required(text: string): Quantity {
+  try {
+    return new Quantity(quantityNanos(text));
+  } catch (error) {
+    throw new EvaluationError((error as Error).message);
   }
-  const shift = power - fraction.length;
-  if (shift >= 0) value *= 10n ** BigInt(shift);
-  else {
-    const divisor = 10n ** BigInt(-shift);
-    // Smaller parts than a billionth count as one more.
-    value = value / divisor + (value % divisor === 0n ? 0n : 1n);
-  }
-  return new Quantity(sign === "-" ? -value : value);
 }
 
-function required(text: string): Quantity {
-  const quantity = parse(text);
-  if (quantity !== undefined) return quantity;
-  if (/^[+-]?[0-9.]+(?:[eEinumkKMGTP]+[-+]?[0-9]*|[-+][0-9]*)?$/.test(text))
-    throw new EvaluationError("unable to parse quantity's suffix");
-  throw new EvaluationError(
-    "quantities must match the regular expression " +
-      "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
-  );
+function isQuantity(text: string): boolean {
+  try {
+    quantityNanos(text);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function compare(a: Quantity, b: Quantity): number {
@@ -77,7 +57,7 @@ export function registerQuantities(environment: Environment): void {
   environment
     .type(QUANTITY_TYPE)
     .function("quantity(string): kubernetes.Quantity", required)
-    .function("isQuantity(string): bool", (text: string) => parse(text) !== undefined);
+    .function("isQuantity(string): bool", isQuantity);
   const type = "kubernetes.Quantity";
   environment
     .function(`${type}.isInteger(): bool`, isInteger)
