@@ -18,7 +18,7 @@ import {
 } from "@quorate/kube-storage";
 import { defined } from "@quorate/proto";
 import type { Admission } from "../admission/admission.ts";
-import { admissionChain } from "../admission/chain.ts";
+import { type AdmissionPlugin, admissionChain } from "../admission/chain.ts";
 import { limitRanger } from "../admission/limit-ranger.ts";
 import { mutatingPolicies } from "../admission/mutating-policies.ts";
 import {
@@ -27,6 +27,7 @@ import {
   namespacesOf,
 } from "../admission/namespace-lifecycle.ts";
 import { ownerReferencesPermission } from "../admission/owner-references.ts";
+import type { PluginName } from "../admission/plugin-names.ts";
 import { PolicyList } from "../admission/policy-config.ts";
 import { POLICY_RESOURCES } from "../admission/policy-kinds.ts";
 import { signerPermissions } from "../admission/signer-permissions.ts";
@@ -54,12 +55,8 @@ const LIMIT_RANGES: ResourceRef = { group: "", version: "v1", resource: "limitra
 const NAMESPACES: ResourceRef = { group: "", version: "v1", resource: "namespaces" };
 
 export interface PolicyRuntimeOptions {
-  /** --enable-admission-plugins has OwnerReferencesPermissionEnforcement. */
-  readonly enforceOwnerReferences: boolean;
-  /** The plug-in LimitRanger is on. */
-  readonly enforceLimitRanges?: boolean;
-  /** The plug-in ResourceQuota is on. */
-  readonly enforceQuotas?: boolean;
+  /** Those that are on besides the ones that always are. */
+  readonly plugins: ReadonlySet<PluginName>;
   /** The CA of the server's certificate, for kube-root-ca.crt; "" for none. */
   readonly rootCaPem: string;
   /** The controllers that run on the server that leads. Absent: all. */
@@ -168,20 +165,21 @@ export class PolicyRuntime {
       namespaces,
       authorizer,
     };
-    const { enforceOwnerReferences, enforceLimitRanges, enforceQuotas } = this.#options;
+    const optional = (name: PluginName, make: () => AdmissionPlugin): AdmissionPlugin[] =>
+      this.#options.plugins.has(name) ? [make()] : [];
     return admissionChain([
       namespaceLifecycle(namespaces, clock),
-      ...(enforceLimitRanges === true
-        ? [limitRanger((namespace) => this.#limitRanges(namespace))]
-        : []),
+      ...optional("LimitRanger", () => limitRanger((namespace) => this.#limitRanges(namespace))),
       signerPermissions(authorizer),
       mutatingPolicies(this.#mutatingPolicies, calls),
       mutatingWebhooks(this.#mutating, calls),
-      ...(enforceOwnerReferences ? [ownerReferencesPermission(authorizer, served)] : []),
+      ...optional("OwnerReferencesPermissionEnforcement", () =>
+        ownerReferencesPermission(authorizer, served),
+      ),
       validatingPolicies(this.#validatingPolicies, calls),
       validatingWebhooks(this.#validating, calls),
       // The last one: what is refused uses nothing.
-      ...(enforceQuotas === true ? [resourceQuota(this.#quotaDeps)] : []),
+      ...optional("ResourceQuota", () => resourceQuota(this.#quotaDeps)),
     ]);
   }
 
@@ -226,6 +224,7 @@ export class PolicyRuntime {
     this.#namespaces = namespacesOf(namespaces, storage as Getter, () =>
       systemContext("", this.#stop),
     );
+    const { plugins } = this.#options;
     const into = (list: WebhookList): InformerHandler => ({
       added: (configuration) => list.set(configuration),
       updated: (configuration) => list.set(configuration),
@@ -245,7 +244,7 @@ export class PolicyRuntime {
       this.#informer(ADMISSION_GROUP, resource, handler);
     return [
       namespaces,
-      ...(this.#options.enforceQuotas === true
+      ...(plugins.has("ResourceQuota")
         ? [this.#informer("", QUOTAS.resource, this.#quotaHandler)]
         : []),
       of(WEBHOOK_RESOURCES.mutating, into(this.#mutating)),
