@@ -20,7 +20,21 @@ const QUOTAS = {
   sim: "no",
 } as const;
 
+const POD_ADMISSION = { tests: [`${DIRECTORY}/pod-admission.test.ts`], sim: "no" } as const;
+
 export const BUGS: Readonly<Record<string, CatalogueBug>> = {
+  "a second class becomes the default": {
+    at: "kube-apiserver/src/admission/priority.ts#podPriority",
+    find: 'operation === "UPDATE" && present === $object.metadata.name',
+    put: 'operation === "UPDATE"',
+    ...POD_ADMISSION,
+  },
+  "a certificate's request is judged by its first organization alone": {
+    at: "kube-apiserver/src/admission/subject-restriction.ts#subjectRestriction",
+    find: "$organizations.includes($masters)",
+    put: "$organizations[0] === $masters",
+    ...POD_ADMISSION,
+  },
   "a dry run uses a quota": {
     at: "kube-apiserver/src/quota/resource-quota.ts#QuotaGate.#judge",
     find: "waiter.attributes.dryRun || next === running",

@@ -1,7 +1,13 @@
 /** Admission plug-ins by kube-apiserver's names, for the flags that turn them on and off. */
 
 /** On unless they are taken away. */
-export const DEFAULT_PLUGINS = ["LimitRanger", "ResourceQuota"] as const;
+export const DEFAULT_PLUGINS = [
+  "LimitRanger",
+  "Priority",
+  "RuntimeClass",
+  "CertificateSubjectRestriction",
+  "ResourceQuota",
+] as const;
 
 /** Off unless they are added. */
 export const MORE_PLUGINS = ["OwnerReferencesPermissionEnforcement"] as const;
