@@ -1,3 +1,3 @@
 /** etcd's v2 API on keys of v3. */
 export { directoryExpiry } from "./src/expiry.ts";
-export { v2Routes } from "./src/routes.ts";
+export { loadV2Routes } from "./src/load.ts";

@@ -5,7 +5,7 @@
  * protocol.
  */
 
-import type { X509Certificate } from "node:crypto";
+import { X509Certificate } from "node:crypto";
 import { lookup, lookupService, reverse } from "node:dns/promises";
 import { isIP } from "node:net";
 import {
@@ -16,6 +16,7 @@ import {
   type SecureContextOptions,
   type TLSSocket,
 } from "node:tls";
+import { pemBlocks } from "../src/pem.ts";
 import { tlsContext } from "../src/tls-context.ts";
 import type { Pauses } from "../src/turns.ts";
 import { plainSerial, type Revocations, readRevocations } from "./crl.ts";
@@ -33,6 +34,11 @@ export interface TlsOptions {
   readonly clientKeyPem?: string | undefined;
   /** CAs that verify the other side; default the system's. */
   readonly trustedCaPem?: string | undefined;
+  /**
+   * CAs of proxies in front of this server. A client's certificate of theirs proves no user, but
+   * that what it says of users is true (HttpRequest.peerProxyName).
+   */
+  readonly proxyCaPem?: string | undefined;
   /** Requires client certificates. As in etcd, a trusted CA requires them too. */
   readonly clientCertAuth?: boolean | undefined;
   /**
@@ -134,7 +140,8 @@ function contextOptions(
   certPem: string | undefined,
   keyPem: string | undefined,
 ): SecureContextOptions {
-  const { trustedCaPem: trusted, minVersion, maxVersion, ciphers } = options;
+  const { trustedCaPem, proxyCaPem, minVersion, maxVersion, ciphers } = options;
+  const trusted = proxyCaPem === undefined ? trustedCaPem : `${trustedCaPem ?? ""}\n${proxyCaPem}`;
   return tlsContext({ trusted, cert: certPem, key: keyPem, minVersion, maxVersion, ciphers });
 }
 
@@ -207,12 +214,14 @@ export function organizations(certificate: X509Certificate): readonly string[] {
 export function certifiedPeer(
   socket: TLSSocket,
   certificate: X509Certificate | undefined,
+  { trustedCaPem, proxyCaPem }: Pick<TlsOptions, "trustedCaPem" | "proxyCaPem"> = {},
 ): {
   readonly peerCommonName: string | undefined;
   readonly peerSubject?: string;
   readonly peerOrganizations?: readonly string[];
   readonly peerCertificateSha256?: string;
   readonly peerCertificateError?: string;
+  readonly peerProxyName?: string;
 } {
   if (certificate === undefined) return { peerCommonName: undefined };
   if (!socket.authorized) {
@@ -220,7 +229,13 @@ export function certifiedPeer(
     const text = typeof why === "string" ? why : (why?.message ?? "certificate not verified");
     return { peerCommonName: undefined, peerCertificateError: text };
   }
+  const isProxy = proxyCaPem !== undefined && isSignedBy(certificate, proxyCaPem);
+  const proxy = isProxy ? { peerProxyName: commonName(certificate) } : {};
+  // TLS has verified that one of all authorities has signed it, but not which.
+  if (proxyCaPem !== undefined && !isSignedBy(certificate, trustedCaPem ?? ""))
+    return { peerCommonName: undefined, peerCertificateError: UNKNOWN_AUTHORITY, ...proxy };
   return {
+    ...proxy,
     peerCommonName: commonName(certificate),
     peerSubject: subjectOf(certificate),
     peerOrganizations: organizations(certificate),
@@ -292,6 +307,28 @@ export function refuseResumed(
   const now = new Date();
   const isOver = linksOf(certificate).some(({ validToDate }) => validToDate < now);
   return isOver ? REASONS["CERT_HAS_EXPIRED"] : undefined;
+}
+
+/** Certificates between a client's and an authority. */
+const MAX_LINKS = 10;
+
+/** Whether one of the authorities has signed a certificate, or one above it. */
+function isSignedBy(certificate: X509Certificate, authorities: string): boolean {
+  const anchors = pemBlocks(authorities)
+    .filter(({ label }) => label === "CERTIFICATE")
+    .map(({ text }) => new X509Certificate(text));
+  let link = certificate;
+  for (let i = 0; i < MAX_LINKS; i++) {
+    if (anchors.some((one) => one.raw.equals(link.raw) || isIssuedBy(link, one))) return true;
+    const above = link.issuerCertificate;
+    if (above === undefined || !above.ca || !isIssuedBy(link, above)) return false;
+    link = above;
+  }
+  return false;
+}
+
+function isIssuedBy(certificate: X509Certificate, issuer: X509Certificate): boolean {
+  return certificate.checkIssued(issuer) && certificate.verify(issuer.publicKey);
 }
 
 /** A certificate and those that the other side has sent above it. */

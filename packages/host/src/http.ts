@@ -9,6 +9,8 @@ export interface HttpRequest {
   readonly query: string;
   /** By lower-case name; repeated ones joined by ", ". HTTP/2's :authority is "host". */
   readonly headers: ReadonlyMap<string, string>;
+  /** The values of names that came more than once, where the way to the handler keeps them. */
+  readonly repeatedHeaders?: ReadonlyMap<string, readonly string[]> | undefined;
   readonly body: Uint8Array;
   readonly peerAddress: string;
   readonly peerCommonName: string | undefined;
@@ -20,6 +22,8 @@ export interface HttpRequest {
   readonly peerCertificateSha256?: string;
   /** Why the client's certificate does not verify, on ports where certificates are optional. */
   readonly peerCertificateError?: string;
+  /** The common name of that certificate, if an authority of proxies has signed it. */
+  readonly peerProxyName?: string;
   /** Whether the connection uses TLS; undefined counts as no. */
   readonly isSecure?: boolean;
 }

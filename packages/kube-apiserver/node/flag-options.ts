@@ -59,7 +59,13 @@ export function optionsOf(flags: FlagValues): ServeOptions {
     clientCaFile: flags.string("client-ca-file"),
     proxyClient: proxyClientOf(flags),
     requestHeaderCaFile: flags.string("requestheader-client-ca-file"),
-    requestHeaderNames: flags.strings("requestheader-allowed-names"),
+    proxies: {
+      allowedNames: flags.strings("requestheader-allowed-names"),
+      usernameHeaders: headerNames(flags, "requestheader-username-headers"),
+      uidHeaders: headerNames(flags, "requestheader-uid-headers"),
+      groupHeaders: headerNames(flags, "requestheader-group-headers"),
+      extraPrefixes: headerNames(flags, "requestheader-extra-headers-prefix"),
+    },
     aggregatorRouting: flags.bool("enable-aggregator-routing"),
     tokenAuthFile: flags.string("token-auth-file"),
     oidc: oidcOf(flags),
@@ -118,6 +124,12 @@ function oidcOf(flags: FlagValues): ServeOptions["oidc"] {
     requiredClaims: new Map(requiredClaims),
     caFile: flags.string("oidc-ca-file"),
   };
+}
+
+function headerNames(flags: FlagValues, name: string): readonly string[] {
+  const names = flags.strings(name).map((one) => one.trim());
+  if (names.includes("")) throw new FlagRefusal(`--${name}: empty header ""`);
+  return names;
 }
 
 function webhookTokensOf(flags: FlagValues): ServeOptions["webhookTokens"] {

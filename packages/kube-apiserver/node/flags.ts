@@ -61,9 +61,16 @@ const identity: Flags = {
   ),
   "proxy-client-key-file": textFlag("key of that certificate"),
   "requestheader-client-ca-file": textFlag(
-    "CA of that certificate, for the ConfigMap extension-apiserver-authentication",
+    "CA of that certificate, for other API servers to know; and of proxies before this one, whose headers say who asks",
   ),
-  "requestheader-allowed-names": listFlag("names in that certificate, for the same ConfigMap"),
+  "requestheader-allowed-names": listFlag("names in those certificates; empty for any"),
+  "requestheader-username-headers": listFlag("headers with a user's name", "X-Remote-User"),
+  "requestheader-uid-headers": listFlag("headers with a user's uid", "X-Remote-Uid"),
+  "requestheader-group-headers": listFlag("headers with a user's groups", "X-Remote-Group"),
+  "requestheader-extra-headers-prefix": listFlag(
+    "beginnings of headers with more about a user",
+    "X-Remote-Extra-",
+  ),
   "enable-aggregator-routing": boolFlag(
     "requests go on to endpoints of the services of other API servers, not to their addresses",
   ),

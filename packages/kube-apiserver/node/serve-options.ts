@@ -2,6 +2,7 @@
 
 import { DEFAULT_PLUGINS, type PluginName } from "../src/admission/plugin-names.ts";
 import type { OidcSettings } from "../src/authn/oidc-tokens.ts";
+import type { ProxySettings } from "../src/authn/proxied-users.ts";
 import type { WebhookDecisionSettings, WebhookTokenSettings } from "../src/authz/access.ts";
 import type { AuthorizationMode } from "../src/authz/union.ts";
 import type { PortRange } from "../src/builtin/node-ports.ts";
@@ -56,7 +57,8 @@ export interface ServeOptions {
   readonly proxyClient: { readonly certFile: string; readonly keyFile: string } | undefined;
   /** The CA of that certificate, and the names in it, for other servers to know. */
   readonly requestHeaderCaFile: string;
-  readonly requestHeaderNames: readonly string[];
+  /** The same for proxies in front of this server, where the CA is given. */
+  readonly proxies: ProxySettings;
   /** Requests go on to an endpoint of a service, not to its address. */
   readonly aggregatorRouting: boolean;
   /** "" for none. */
@@ -140,7 +142,13 @@ export const DEFAULT_SERVE_OPTIONS: Omit<ServeOptions, "dataDir"> = {
   clientCaFile: "",
   proxyClient: undefined,
   requestHeaderCaFile: "",
-  requestHeaderNames: [],
+  proxies: {
+    allowedNames: [],
+    usernameHeaders: ["X-Remote-User"],
+    uidHeaders: ["X-Remote-Uid"],
+    groupHeaders: ["X-Remote-Group"],
+    extraPrefixes: ["X-Remote-Extra-"],
+  },
   aggregatorRouting: false,
   tokenAuthFile: "",
   oidc: undefined,

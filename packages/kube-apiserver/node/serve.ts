@@ -238,13 +238,13 @@ function proxyClientOf({ proxyClient }: ServeOptions, { frontProxy }: OwnCertifi
 
 /** What they are told of it. */
 function trustOf(options: ServeOptions, { ca, frontProxyCa }: OwnCertificates): PublishedTrust {
-  const { clientCaFile, proxyClient, requestHeaderCaFile, requestHeaderNames } = options;
+  const { clientCaFile, proxyClient, requestHeaderCaFile, proxies } = options;
   const read = (path: string): string => (path === "" ? "" : readFileSync(path, "utf8"));
   const isOwn = proxyClient === undefined && requestHeaderCaFile === "";
   return {
     clientCaPem: read(clientCaFile) || ca.certPem,
     requestHeaderCaPem: isOwn ? frontProxyCa.certPem : read(requestHeaderCaFile),
-    allowedNames: isOwn ? [FRONT_PROXY_NAME] : requestHeaderNames,
+    proxies: isOwn ? { ...proxies, allowedNames: [FRONT_PROXY_NAME] } : proxies,
   };
 }
 
@@ -363,6 +363,7 @@ function planeOptions(
       clientCertificates: true,
       staticTokens: tokensOf(tokenAuthFile, logger),
       oidc: options.oidc,
+      proxies: options.requestHeaderCaFile === "" ? undefined : options.proxies,
       webhookTokens: options.webhookTokens,
       webhookDecisions: options.webhookDecisions,
       serviceAccounts: {
@@ -394,10 +395,12 @@ async function engineOf(
 ): Promise<EngineServer> {
   const { bindAddress, port, tls, clientCaFile } = options;
   const trustedCaPem = clientCaFile === "" ? ca.certPem : readFileSync(clientCaFile, "utf8");
-  let source: TlsOptions | TlsFileSource = { ...server, trustedCaPem, clientCertOptional: true };
+  const proxyCaPem = pemOf(options.requestHeaderCaFile);
+  const optional = { clientCertOptional: true, proxyCaPem };
+  let source: TlsOptions | TlsFileSource = { ...server, trustedCaPem, ...optional };
   if (tls !== undefined) {
     const trustedCaFile = clientCaFile || join(options.dataDir, "pki", "ca.crt");
-    const files = { ...tls, clientCertOptional: true, trustedCaFile };
+    const files = { ...tls, ...optional, trustedCaFile };
     const following = await followTlsFiles(files, { clock: nodeClock, logger });
     opened.add(() => following.close());
     source = following;

@@ -15,9 +15,6 @@ const REASONS: Readonly<Record<string, string>> = {
   "each server of a cluster serves all itself":
     "peer-advertise-ip peer-advertise-port peer-ca-file",
   "redirects of other API servers are refused": "aggregator-reject-forwarding-redirect?",
-  "the headers that say who asks are X-Remote-User, -Uid, -Group and -Extra": `
-    requestheader-extra-headers-prefix requestheader-group-headers requestheader-uid-headers
-    requestheader-username-headers`,
   "what is not in the flags of this program is on": `emulated-version
     emulation-forward-compatible? feature-gates min-compatibility-version runtime-config
     runtime-config-emulation-forward-compatible?`,

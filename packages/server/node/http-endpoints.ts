@@ -2,13 +2,14 @@
 import { randomBytes } from "node:crypto";
 import type { Console } from "@quorate/console";
 import { type HttpExchangeHandler, type HttpHandler, type Logger, plainError } from "@quorate/host";
-import { type HttpKvParts, httpKv } from "@quorate/http-kv";
+import type { HttpKvParts } from "@quorate/http-kv";
 import type { Member } from "@quorate/member";
 import { prometheusExposition } from "@quorate/metrics/node";
 import { idToHex } from "@quorate/proto";
 import type { ProgressState, Role, Status } from "@quorate/raft";
 import type { RpcObserver, ServiceTable } from "@quorate/rpc";
 import { SharedAnswer } from "@quorate/services";
+import { loadV2Routes } from "@quorate/v2";
 import type { ServerConfig } from "../src/config/server-config.ts";
 import { exchangeRouter, plainRoutes, versionEndpoint } from "../src/http/endpoints.ts";
 import { checkEndpoints, healthEndpoint, memberHealth } from "../src/http/health.ts";
@@ -16,8 +17,8 @@ import { versionOf } from "../src/http/peer-endpoints.ts";
 import type { ProcessDeps } from "./resources.ts";
 
 /**
- * The endpoints of the client port that have data, by path, besides the JSON gateway's. The v2 API
- * is loaded where it is on.
+ * The endpoints of the client port that have data, by path, besides the JSON gateway's. Each is
+ * loaded where it is on.
  */
 export async function dataEndpoints(
   { enableV2, http }: Pick<ServerConfig, "enableV2" | "http">,
@@ -26,10 +27,11 @@ export async function dataEndpoints(
   page?: Console,
 ): Promise<ReadonlyMap<string, HttpExchangeHandler>> {
   const hashKey = randomBytes(32);
-  const v2 = enableV2 ? await import("@quorate/v2") : undefined;
+  const v2Routes = enableV2 ? await loadV2Routes() : undefined;
+  const keys = http.areKeysOn ? await import("@quorate/http-kv") : undefined;
   return new Map([
-    ...(http.areKeysOn ? httpKv(member, { ...parts, access: http, hashKey }) : []),
-    ...(v2?.v2Routes(member, { ...parts, hashKey }) ?? []),
+    ...(keys?.httpKv(member, { ...parts, access: http, hashKey }) ?? []),
+    ...(v2Routes?.(member, { ...parts, hashKey }) ?? []),
     ...(page?.routes(parts) ?? []),
   ]);
 }

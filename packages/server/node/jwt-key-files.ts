@@ -23,6 +23,7 @@ import {
 } from "@quorate/member";
 import type { MetricRegistry } from "@quorate/metrics";
 import { defined } from "@quorate/proto";
+import * as jose from "jose";
 
 /** Reads the keys, and follows their files. Rejects with what is wrong with them. */
 export function openJwtKeys(
@@ -227,7 +228,7 @@ export async function openSignedTokens(
   const keys = await openJwtKeys(settings, dependencies).catch((error: Error) => {
     throw new Error(`--auth-token: ${error.message}`);
   });
-  const tokens = new JwtTokens(settings, keys.current, dependencies);
+  const tokens = new JwtTokens(settings, keys.current, { ...dependencies, jose });
   keys.onChange((changed) => tokens.useKeys(changed));
   return {
     provider: jwtProvider(tokens),

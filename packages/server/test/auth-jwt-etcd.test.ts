@@ -12,6 +12,7 @@ import { nodeClock } from "@quorate/host/node";
 import { JwtTokens, parseAuthToken } from "@quorate/member";
 import { ETCD_CLAIMS } from "@quorate/member/testing";
 import { AuthService } from "@quorate/proto";
+import * as jose from "jose";
 import { startCluster } from "../../../test/support/cluster.ts";
 import { etcd, skipWithoutEtcd } from "../../../test/support/executables.ts";
 import { openJwtKeys } from "../node/jwt-key-files.ts";
@@ -59,7 +60,7 @@ describe("tokens of etcd", { skip: skipWithoutEtcd }, () => {
       const settings = { ...kind.files, ...ETCD_CLAIMS };
       const dependencies = { clock: nodeClock, logger: silentLogger };
       const source = await openJwtKeys(settings, dependencies);
-      const tokens = new JwtTokens(settings, source.current, dependencies);
+      const tokens = new JwtTokens(settings, source.current, { ...dependencies, jose });
       const flags = [`--auth-token=${text}`, "--bcrypt-cost=4"];
       const cluster = await startCluster({ executable: etcd!, size: 1, flags });
       const endpoints = cluster.endpoints;

@@ -7,6 +7,7 @@ import { ManualClock } from "@quorate/host/testing";
 import type { JwtSettings } from "@quorate/member";
 import { JwtTokens } from "@quorate/member";
 import { ETCD_CLAIMS, MAX_TOKEN_BYTES } from "@quorate/member/testing";
+import * as jose from "jose";
 import { MAX_LISTED_KEYS, readJwtKeys } from "../node/jwt-key-files.ts";
 
 const NOW_MS = 1_700_000_000_000;
@@ -32,6 +33,7 @@ async function tokensOf(more: Partial<JwtSettings> = {}, keys: unknown = [jwk]) 
   return new JwtTokens(settings, await readJwtKeys(settings, contents, new Pauses(clock.turns)), {
     clock,
     logger,
+    jose,
   });
 }
 

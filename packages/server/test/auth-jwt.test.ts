@@ -21,7 +21,7 @@ import {
   TokenCache,
   VerifyOnlyError,
 } from "@quorate/member/testing";
-import { SignJWT, UnsecuredJWT } from "jose";
+import * as jose from "jose";
 import { readJwtKeys } from "../node/jwt-key-files.ts";
 
 const PUBLIC = "/pub.pem";
@@ -86,7 +86,7 @@ async function tokensWith(algorithm: JwtAlgorithm, files: Files, more: Partial<J
     ...silentLogger,
     warn: (_msg: string, fields?: object) => void warnings.push(JSON.stringify(fields)),
   };
-  const tokens = new JwtTokens(settings, await keysOf(settings, files), { clock, logger });
+  const tokens = new JwtTokens(settings, await keysOf(settings, files), { clock, logger, jose });
   return { tokens, clock, warnings, settings };
 }
 
@@ -145,7 +145,7 @@ describe("own tokens", () => {
   test("claims that are not etcd's are refused", async () => {
     const { tokens, warnings } = await tokensWith("HS256", { [PRIVATE]: "x" });
     const sign = (claims: object) =>
-      new SignJWT({ ...claims }).setProtectedHeader({ alg: "HS256" }).sign(Buffer.from("x"));
+      new jose.SignJWT({ ...claims }).setProtectedHeader({ alg: "HS256" }).sign(Buffer.from("x"));
     for (const claims of [{}, { username: "ann" }, { revision: 1 }, { username: 5, revision: 1 }]) {
       assert.equal(await tokens.verify(await sign(claims)), undefined, JSON.stringify(claims));
     }
@@ -163,9 +163,9 @@ describe("tokens that mean harm", () => {
   test("no signature, and the public key taken for a secret", async () => {
     const { tokens } = await tokensWith("RS256", { [PUBLIC]: spki(publicKey) });
     const secret = Buffer.from(spki(publicKey));
-    const forged = await new SignJWT(claims).setProtectedHeader({ alg: "HS256" }).sign(secret);
+    const forged = await new jose.SignJWT(claims).setProtectedHeader({ alg: "HS256" }).sign(secret);
     for (const token of [
-      new UnsecuredJWT(claims).encode(),
+      new jose.UnsecuredJWT(claims).encode(),
       forged,
       "",
       "a.b.c",
@@ -180,7 +180,7 @@ describe("tokens that mean harm", () => {
   test("another algorithm of the same key, and a key that the token itself brings", async () => {
     const { tokens } = await tokensWith("RS256", { [PUBLIC]: spki(publicKey) });
     const sign = (header: { alg: string }, key: KeyObject) =>
-      new SignJWT(claims).setProtectedHeader(header).sign(key);
+      new jose.SignJWT(claims).setProtectedHeader(header).sign(key);
     assert.equal(await tokens.verify(await sign({ alg: "PS256" }, privateKey)), undefined);
     const own = generateKeyPairSync("rsa", { modulusLength: 2048 });
     const header = { alg: "RS256", jwk: own.publicKey.export({ format: "jwk" }) };
@@ -209,7 +209,7 @@ describe("tokens of an identity provider", () => {
   };
 
   function issue(pair: Pair, kid: string | undefined, claims: object, exp: number | undefined) {
-    const token = new SignJWT({ ...claims })
+    const token = new jose.SignJWT({ ...claims })
       .setProtectedHeader({ alg: "ES256", ...(kid === undefined ? {} : { kid }) })
       .setIssuer("https://idp")
       .setAudience(["other", "quorate"])

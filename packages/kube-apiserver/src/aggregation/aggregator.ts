@@ -53,6 +53,7 @@ interface Remote extends RemoteVersion {
 
 export interface AggregatorDeps {
   readonly backends: Backends;
+  readonly isIdentityHeader?: ((name: string) => boolean) | undefined;
   readonly client: LocalClient;
   readonly served: ServedResources;
   readonly clock: Clock;

@@ -5,6 +5,7 @@
  */
 import { pemBlocks } from "@quorate/host";
 import { type KubeObject, semanticEqual } from "@quorate/kube-storage";
+import type { ProxySettings } from "../authn/proxied-users.ts";
 import { isAlreadyExists, type LocalClient, type ResourceRef } from "../informers/local-client.ts";
 
 const CONFIG_MAPS: ResourceRef = { group: "", version: "v1", resource: "configmaps" };
@@ -18,8 +19,8 @@ export interface PublishedTrust {
   readonly clientCaPem: string;
   /** Of the certificate that this server shows to others; "" for none. */
   readonly requestHeaderCaPem: string;
-  /** The names in that certificate; empty: any. */
-  readonly allowedNames: readonly string[];
+  /** The names in that certificate, and the headers that say who asks. */
+  readonly proxies: ProxySettings;
 }
 
 /** Creates it, or adds what this server has to what others have written. Rejects with ApiError. */
@@ -44,7 +45,7 @@ export async function publishTrust(client: LocalClient, trust: PublishedTrust): 
 }
 
 function dataOf(
-  { clientCaPem, requestHeaderCaPem, allowedNames }: PublishedTrust,
+  { clientCaPem, requestHeaderCaPem, proxies }: PublishedTrust,
   before: Readonly<Record<string, string>>,
 ): Record<string, string> {
   const joined = (name: string, own: readonly string[]): string =>
@@ -60,19 +61,27 @@ function dataOf(
     ...(requestHeaderCaPem === ""
       ? {}
       : {
-          "requestheader-allowed-names": joined("requestheader-allowed-names", allowedNames),
+          "requestheader-allowed-names": joined(
+            "requestheader-allowed-names",
+            proxies.allowedNames,
+          ),
           "requestheader-client-ca-file": certificates(
             "requestheader-client-ca-file",
             requestHeaderCaPem,
           ),
-          "requestheader-extra-headers-prefix": joined("requestheader-extra-headers-prefix", [
-            "X-Remote-Extra-",
-          ]),
-          "requestheader-group-headers": joined("requestheader-group-headers", ["X-Remote-Group"]),
-          "requestheader-uid-headers": joined("requestheader-uid-headers", ["X-Remote-Uid"]),
-          "requestheader-username-headers": joined("requestheader-username-headers", [
-            "X-Remote-User",
-          ]),
+          "requestheader-extra-headers-prefix": joined(
+            "requestheader-extra-headers-prefix",
+            proxies.extraPrefixes,
+          ),
+          "requestheader-group-headers": joined(
+            "requestheader-group-headers",
+            proxies.groupHeaders,
+          ),
+          "requestheader-uid-headers": joined("requestheader-uid-headers", proxies.uidHeaders),
+          "requestheader-username-headers": joined(
+            "requestheader-username-headers",
+            proxies.usernameHeaders,
+          ),
         }),
   };
 }

@@ -25,6 +25,8 @@ const DROPPED =
 export interface ForwardDeps {
   readonly backends: Backends;
   readonly clock: Pick<Clock, "after">;
+  /** More headers that say who asks, which only this server may. */
+  readonly isIdentityHeader?: ((name: string) => boolean) | undefined;
 }
 
 /**
@@ -46,7 +48,7 @@ export async function forward(call: Call, place: BackendPlace, deps: ForwardDeps
   const timer = isDiscovery
     ? deps.clock.after(DISCOVERY_TIMEOUT_MS, () => fail("context deadline exceeded"))
     : undefined;
-  const headers = forwardedHeaders(call, where, path);
+  const headers = forwardedHeaders(call, where, path, deps.isIdentityHeader);
   const hasBody = body.length > 0 || call.header("content-length") !== "";
   const sent = deps.backends.call(
     {

@@ -40,12 +40,20 @@ export function identityHeaders({ name, uid, groups, extra }: UserInfo): Backend
   return headers;
 }
 
-/** @param host of the server that the request goes on to, with its port */
-export function forwardedHeaders(call: Call, host: string, path: string): BackendHeaders {
+/**
+ * @param host of the server that the request goes on to, with its port
+ * @param isIdentity whether a header says who asks, besides the usual ones
+ */
+export function forwardedHeaders(
+  call: Call,
+  host: string,
+  path: string,
+  isIdentity: (name: string) => boolean = () => false,
+): BackendHeaders {
   const headers: Record<string, string | readonly string[]> = {};
   const ofConnection = new Set(listItems(call.header("connection").toLowerCase()));
   for (const [name, value] of call.head.headers)
-    if (!DROPPED.has(name) && !ofConnection.has(name) && !IDENTITY.test(name))
+    if (!DROPPED.has(name) && !ofConnection.has(name) && !IDENTITY.test(name) && !isIdentity(name))
       headers[name] = value;
   const peer = hostOfAddress(call.head.peerAddress);
   const before = call.header("x-forwarded-for");

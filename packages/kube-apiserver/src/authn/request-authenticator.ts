@@ -1,7 +1,7 @@
 /**
  * The user of a request (apiserver: pkg/authentication/request/{x509,bearertoken,anonymous}):
  *
- *     client certificate -> bearer token -> token of a WebSocket -> anonymous
+ *     proxy's headers -> client certificate -> bearer token -> token of a WebSocket -> anonymous
  *
  * A credential that is not valid ends in 401 "Unauthorized", unless another one is; why is only in
  * the log. A request without any is anonymous where that is allowed.
@@ -10,6 +10,7 @@
 import { type Clock, type HttpHead, type Logger, WarningInterval } from "@quorate/host";
 import { ANONYMOUS, type Authenticator, type UserInfo, unauthorized } from "@quorate/kube-storage";
 import { ExpiringMap } from "./expiring-map.ts";
+import { type ProxySettings, proxiedUser } from "./proxied-users.ts";
 import { isWebSocketRequest, socketProtocols } from "./socket-protocols.ts";
 import {
   InvalidTokenError,
@@ -25,6 +26,8 @@ const WARN_PERIOD_MS = 5000;
 interface RequestAuthenticatorOptions {
   /** Whether the client port verifies client certificates against a CA. */
   readonly clientCertificates: boolean;
+  /** Of proxies that say who asks; undefined: none is believed. */
+  readonly proxies?: ProxySettings | undefined;
   readonly tokens: TokenAuthenticator | undefined;
   /** The server's own audiences, which tokens must be made for. */
   readonly audiences: readonly string[];
@@ -51,6 +54,8 @@ export class RequestAuthenticator implements Authenticator {
 
   async authenticate(head: HttpHead): Promise<UserInfo | undefined> {
     const { clientCertificates, tokens, audiences, allowAnonymous } = this.#options;
+    const fromProxy = this.#fromProxy(head);
+    if (typeof fromProxy === "object") return withAuthenticatedGroup(fromProxy);
     const fromCertificate = clientCertificates ? certificateUser(head) : undefined;
     if (fromCertificate !== undefined) return withAuthenticatedGroup(fromCertificate);
     const token = bearerToken(head.headers.get("authorization")) ?? this.#socketToken(head);
@@ -62,8 +67,20 @@ export class RequestAuthenticator implements Authenticator {
     const { peerCertificateError } = head;
     if (clientCertificates && peerCertificateError !== undefined) {
       this.#refused(`the client certificate does not verify: ${peerCertificateError}`);
+    } else if (typeof fromProxy === "string") {
+      this.#refused(fromProxy);
     } else if (allowAnonymous) return ANONYMOUS;
     throw unauthorized();
+  }
+
+  /** A text: the client has a certificate, but is no proxy. */
+  #fromProxy(head: HttpHead): UserInfo | string | undefined {
+    const { proxies } = this.#options;
+    const { peerCommonName, peerCertificateError, peerProxyName } = head;
+    if (proxies === undefined) return undefined;
+    const shown = peerCommonName ?? peerCertificateError ?? peerProxyName;
+    if (shown === undefined) return undefined;
+    return proxiedUser(head, proxies);
   }
 
   /** Throws ApiError 401 for one that is malformed. */

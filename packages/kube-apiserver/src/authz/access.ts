@@ -28,6 +28,7 @@ import {
 } from "@quorate/kube-storage";
 import { defined } from "@quorate/proto";
 import { type FetchPage, type OidcSettings, OidcTokens } from "../authn/oidc-tokens.ts";
+import type { ProxySettings } from "../authn/proxied-users.ts";
 import {
   type PostReview,
   RemoteReviews,
@@ -84,6 +85,8 @@ export interface AccessOptions {
   /** Of --token-auth-file (parseTokenFile); undefined without one. */
   readonly staticTokens: ReadonlyMap<string, UserInfo> | undefined;
   readonly serviceAccounts: ServiceAccountOptions;
+  /** Absent: no proxy is believed. */
+  readonly proxies?: ProxySettings | undefined;
   /** Absent: there is no OpenID Connect provider. */
   readonly oidc?: OidcSettings | undefined;
   /** Absent: no webhook knows tokens. */
@@ -159,7 +162,13 @@ export class Access {
     this.#tokens = new TokenCache(all, clock, { sha256Hex });
     const { audiences } = serviceAccounts;
     this.authenticator = new RequestAuthenticator(
-      { clientCertificates, tokens: this.#tokens, audiences, allowAnonymous },
+      {
+        clientCertificates,
+        proxies: options.proxies,
+        tokens: this.#tokens,
+        audiences,
+        allowAnonymous,
+      },
       { logger: logger.child("apiserver/authentication"), monotonicMs: () => clock.monotonicMs() },
     );
     this.authorizer = unionAuthorizer(options.modes, this.#rbac, this.#webhookAuthorizer());

@@ -25,6 +25,7 @@ import type { PlaceOptions } from "../aggregation/places.ts";
 import { FieldManagers } from "../apply/field-manager.ts";
 import type { Auditor } from "../audit/auditor.ts";
 import type { FetchPage } from "../authn/oidc-tokens.ts";
+import { isIdentityHeader } from "../authn/proxied-users.ts";
 import type { PostReview } from "../authn/remote-reviews.ts";
 import type { Sha256Hex } from "../authn/request-authenticator.ts";
 import { Access, type AccessOptions } from "../authz/access.ts";
@@ -170,6 +171,7 @@ export class ControlPlane {
     this.#aggregator = new Aggregator(options.places, {
       clock,
       backends: deps.backends,
+      isIdentityHeader: options.access.proxies && isIdentityHeader(options.access.proxies),
       client: this.#policy.client,
       served: this.resources,
       random: random.fork("aggregator"),

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { nodeClock } from "@quorate/host/node";
+import { DEFAULT_SERVE_OPTIONS } from "../../node/serve-options.ts";
 import { MAX_FORWARDED_REQUESTS, MAX_REMOTE_SERVICES } from "../../src/aggregation/aggregator.ts";
 import {
   MAX_PUBLISHED_CERTIFICATES,
@@ -125,7 +126,11 @@ test("The published authorities are those of all servers, up to a bound", async 
   const pem = (i: number) => `-----BEGIN CERTIFICATE-----\n${i}\n-----END CERTIFICATE-----\n`;
   const client = world.plane.client;
   const publish = (clientCaPem: string, name: string) =>
-    publishTrust(client, { clientCaPem, requestHeaderCaPem: pem(0), allowedNames: [name] });
+    publishTrust(client, {
+      clientCaPem,
+      requestHeaderCaPem: pem(0),
+      proxies: { ...DEFAULT_SERVE_OPTIONS.proxies, allowedNames: [name] },
+    });
   const dataOf = async () =>
     (await world.ok("/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"))
       .data;

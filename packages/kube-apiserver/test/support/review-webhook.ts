@@ -21,12 +21,14 @@ export class ReviewWebhook implements AsyncDisposable {
   /** All that it was asked, in order. */
   readonly asked: AskedReview[] = [];
   /** A kubeconfig with a client certificate, and one whose server is gone. */
+  readonly dir: string;
   readonly configFile: string;
   readonly goneFile: string;
   readonly port: number;
   readonly #close: () => Promise<void>;
 
   private constructor(dir: string, port: number, asked: AskedReview[], close: () => Promise<void>) {
+    this.dir = dir;
     this.configFile = join(dir, "webhook.yaml");
     this.goneFile = join(dir, "gone.yaml");
     this.port = port;

@@ -256,7 +256,7 @@ export class Listener implements AcceptedOwner {
     one.peer = {
       peerAddress: addressOf(socket),
       isSecure: true,
-      ...certifiedPeer(socket, certificate),
+      ...certifiedPeer(socket, certificate, tls),
     };
     this.#slots.nextStage(one.slot, this.nowMs());
     if (socket.alpnProtocol === "h2") this.#serve(one, socket, true);

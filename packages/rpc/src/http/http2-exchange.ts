@@ -10,6 +10,7 @@ import type { Http2Stream, StreamConsumer } from "../http2/stream.ts";
 import type { HttpContext } from "./context.ts";
 import { Exchange } from "./exchange.ts";
 import { promisedLength, type ResponseFields, responseFields } from "./fields.ts";
+import { withRepeated } from "./repeated.ts";
 
 const HEADERS_TOO_LARGE: HttpResponse = {
   status: 431,
@@ -219,7 +220,7 @@ function headOf(head: RequestHead, connection: Http2Connection): HttpHead {
     method: head.method,
     path: mark === -1 ? target : target.slice(0, mark),
     query: mark === -1 ? "" : target.slice(mark + 1),
-    headers: headerMap(head),
+    ...headerMaps(head),
     isSecure: false,
     ...connection.peer,
   };
@@ -229,16 +230,18 @@ function headOf(head: RequestHead, connection: Http2Connection): HttpHead {
  * The fields by name. Values of one name are joined by commas, cookies by semicolons (RFC 9113
  * section 8.2.3).
  */
-function headerMap(head: RequestHead): Map<string, string> {
+function headerMaps(head: RequestHead): Pick<HttpHead, "headers" | "repeatedHeaders"> {
   const map = new Map<string, string>();
+  let repeatedHeaders: Map<string, string[]> | undefined;
   for (const { name, value, nameId } of head.fields) {
     if (name.startsWith(":")) continue;
     const before = map.get(name);
+    if (before !== undefined) repeatedHeaders = withRepeated(repeatedHeaders, name, before, value);
     map.set(
       name,
       before === undefined ? value : before + (nameId === NameId.Cookie ? "; " : ", ") + value,
     );
   }
   if (head.authority !== undefined && !map.has("host")) map.set("host", head.authority);
-  return map;
+  return { headers: map, repeatedHeaders };
 }

@@ -40,8 +40,9 @@ export class Http1Exchange extends Exchange {
     this.#request = request;
     this.#isKept = request.keepAlive;
     this.#isContinueDue = request.expectsContinue && request.contentLength !== 0;
-    const { method, path, query, headers } = request;
-    this.head = { method, path, query, headers, isSecure: false, ...connection.peer };
+    const { method, path, query, headers, repeatedHeaders } = request;
+    const { peer } = connection;
+    this.head = { method, path, query, headers, repeatedHeaders, isSecure: false, ...peer };
   }
 
   /** The response is complete. */

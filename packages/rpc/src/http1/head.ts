@@ -6,9 +6,11 @@
  *     name ":" OWS value OWS CRLF        any number of times
  *     CRLF
  */
+
 import { listItems } from "@quorate/host";
 import { toLatin1 } from "@quorate/proto";
 import { MAX_FIELD_BYTES } from "../field-limits.ts";
+import { withRepeated } from "../http/repeated.ts";
 import {
   FIELD_TOO_LARGE,
   NOT_HTTP,
@@ -25,6 +27,8 @@ export interface Http1Head {
   readonly query: string;
   /** By lower-case name; values of one name are joined by ", ", cookies by "; ". */
   readonly headers: ReadonlyMap<string, string>;
+  /** The values of names that came more than once. */
+  readonly repeatedHeaders: ReadonlyMap<string, readonly string[]> | undefined;
   /** HTTP/1.0, which knows neither chunks nor 100. */
   readonly isOld: boolean;
   /** The body's length; -1 for a chunked body. */
@@ -93,6 +97,7 @@ class HeadParser {
   readonly #start: number;
   readonly #maxFields: number;
   readonly #headers = new Map<string, string>();
+  #repeated: Map<string, string[]> | undefined;
   #at = 0;
   #method = "";
   #path = "";
@@ -121,6 +126,7 @@ class HeadParser {
       path: this.#path,
       query: this.#query,
       headers,
+      repeatedHeaders: this.#repeated,
       isOld: this.#isOld,
       contentLength: this.#contentLength,
       keepAlive: isKept,
@@ -219,7 +225,10 @@ class HeadParser {
     else if (FRAMING_NAMES.has(name)) return refusal(400, `${name} comes twice`);
     else if (name === "host") return refusal(400, "too many Host headers");
     else if (before.length + 2 + value.length > MAX_FIELD_BYTES) return FIELD_TOO_LARGE;
-    else headers.set(name, before + (name === "cookie" ? "; " : ", ") + value);
+    else {
+      headers.set(name, before + (name === "cookie" ? "; " : ", ") + value);
+      this.#repeated = withRepeated(this.#repeated, name, before, value);
+    }
     return undefined;
   }
 

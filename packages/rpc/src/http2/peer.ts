@@ -8,6 +8,7 @@ export interface Peer {
   readonly peerOrganizations?: readonly string[];
   readonly peerCertificateSha256?: string;
   readonly peerCertificateError?: string;
+  readonly peerProxyName?: string;
   /** The connection uses TLS. */
   readonly isSecure?: boolean;
 }

@@ -61,7 +61,7 @@ export async function loadConfig(
       );
     }
     // Only a start with a file loads the YAML parser.
-    const { applyFile } = await import("./mapping.ts");
+    const { applyFile } = await import("./yaml-file.ts");
     applyFile(settings, path, text);
     const ignored = [...line.flags.map((flag) => `--${flag.name}`), ...setVariables(env)];
     settings.notices.unshift({

@@ -1,11 +1,10 @@
 /**
- * The content of the config file, or an object in its form: the flags' names as keys, and TLS
- * settings nested.
+ * The content of a config file, or an object in its form: the flags' names as keys, and TLS
+ * settings nested. yaml-file.ts reads the file.
  */
 
 import { ConfigError, parseBool, ValueError } from "@quorate/member";
 import { defined, quoteText } from "@quorate/proto";
-import { CORE_SCHEMA, load } from "js-yaml";
 import { optionByFileKey, options } from "./options.ts";
 import { flagsOfGates, retiredFlags } from "./retired.ts";
 import type { Settings } from "./settings.ts";
@@ -84,23 +83,4 @@ export function applyMapping(settings: Settings, where: string, content: unknown
     }
   };
   walk(content, "");
-}
-
-/** What the library throws; lines count from 0. */
-interface YamlFailure extends Error {
-  readonly reason?: string;
-  readonly mark?: { readonly line: number };
-}
-
-/** Sets what the file says (applyMapping). `path` only stands in messages. Throws ConfigError. */
-export function applyFile(settings: Settings, path: string, text: string): void {
-  let content: unknown;
-  try {
-    content = load(text, { schema: CORE_SCHEMA });
-  } catch (error) {
-    const { reason, mark, message } = error as YamlFailure;
-    const detail = mark === undefined ? message : `${reason} at line ${mark.line + 1}`;
-    throw new ConfigError("BadFile", `${path}: ${detail}`);
-  }
-  applyMapping(settings, path, content);
 }

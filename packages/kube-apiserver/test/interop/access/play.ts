@@ -5,10 +5,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startApiServer } from "@quorate/kube-apiserver/node";
 import { writeKubeApiFiles } from "../../support/kube-flags.ts";
+import { type ProxyClients, proxyClients } from "../../support/proxy-clients.ts";
 import { type AskedReview, ReviewWebhook, type Said } from "../../support/review-webhook.ts";
 import type { Answer } from "../comparison.ts";
 import { withKubeApiserver } from "../kube-process.ts";
-import { type ApiAccess, type ApiRequest, exchange } from "../rest/exchange.ts";
+import { type ApiAccess, type ApiRequest, type ApiResponse, exchange } from "../rest/exchange.ts";
 import { normalised } from "../rest/normalise.ts";
 
 const ISSUER = "https://kubernetes.default.svc";
@@ -38,6 +39,30 @@ const review = (more: object) =>
     200,
     JSON.stringify({ apiVersion: "authentication.k8s.io/v1", kind: "TokenReview", ...more }),
   );
+
+const SELF_REVIEW = { apiVersion: "authentication.k8s.io/v1", kind: "SelfSubjectReview" };
+/** Headers of a proxy. */
+const PROXIED: readonly Readonly<Record<string, string | readonly string[]>>[] = [
+  {},
+  { "x-remote-user": "jane" },
+  { "x-remote-user": "" },
+  { "x-other-user": "joe", "x-remote-group": "a" },
+  {
+    "x-remote-user": ["first", "second"],
+    "x-other-user": "third",
+    "x-remote-uid": "9",
+    "x-remote-group": ["a, b", "", "c"],
+    "x-other-group": ["d"],
+    "x-remote-extra-example.com%2fkey": ["1", "2, 3"],
+    "x-other-extra-Example.com%2FKey": "4",
+    "x-remote-extra-bad%zz": "5",
+    "x-remote-extra-": "6",
+  },
+  { "x-remote-user": Buffer.from("zo\u00eb").toString("latin1") },
+  { "x-remote-user": "jane", authorization: "Bearer ann" },
+  { authorization: "Bearer ann" },
+  { authorization: "Bearer nobody" },
+];
 
 /** What the webhook says of each token. */
 const TOKENS: Readonly<Record<string, Said>> = {
@@ -98,19 +123,22 @@ export interface PlayedAnswer extends Answer {
   readonly asked: readonly AskedReview[];
 }
 
-async function play(access: ApiAccess, webhook: ReviewWebhook): Promise<PlayedAnswer[]> {
+async function play(
+  access: ApiAccess,
+  webhook: ReviewWebhook,
+  clients: ProxyClients,
+): Promise<PlayedAnswer[]> {
   const answers: PlayedAnswer[] = [];
-  const ask = async (request: ApiRequest): Promise<void> => {
+  const ask = async (request: ApiRequest, from: ApiAccess = access): Promise<void> => {
     const before = webhook.asked.length;
-    const response = normalised(await exchange(access, request));
+    const response = withSortedRules(normalised(await exchange(from, request)));
     // Spaces and ports are the server's own, and what it asks for others is not compared.
     const asked = webhook.asked.slice(before).filter(isOurs);
     answers.push(
       JSON.parse(
-        JSON.stringify({ request: JSON.stringify(request), response, asked }).replaceAll(
-          String(webhook.port),
-          "11111",
-        ),
+        JSON.stringify({ request: JSON.stringify(request), response, asked })
+          .replaceAll(String(webhook.port), "11111")
+          .replace(/X509SHA256=[0-9a-f]+/g, "<credential>"),
       ),
     );
   };
@@ -174,7 +202,27 @@ async function play(access: ApiAccess, webhook: ReviewWebhook): Promise<PlayedAn
       spec: { namespace: "default" },
     },
   });
+  for (const [name, { certPem: cert, keyPem: key }] of Object.entries(clients.certificates)) {
+    for (const headers of PROXIED) {
+      const request = { method: "POST", path: SELF, body: SELF_REVIEW, headers, who: name };
+      // Values that come more than once are lists, which Node sends as such.
+      await ask(request as unknown as ApiRequest, { url: access.url, headers: {}, cert, key });
+    }
+  }
+  const config = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication";
+  const { body } = await exchange(access, { method: "GET", path: config });
+  const data = Object.entries((body as { data: Record<string, string> }).data);
+  const published = data.filter(([name]) => !name.endsWith("-ca-file"));
+  const response = { status: 200, body: Object.fromEntries(published) };
+  answers.push({ request: config, response, asked: [] });
   return answers;
+}
+
+/** The order of a user's rules is that of the bindings in kube-apiserver's memory. */
+function withSortedRules(response: ApiResponse): ApiResponse {
+  const { status } = (response.body ?? {}) as { status?: { nonResourceRules?: object[] } };
+  status?.nonResourceRules?.sort((a, b) => JSON.stringify(a).length - JSON.stringify(b).length);
+  return response;
 }
 
 /** Of the users of the play, not of controllers. */
@@ -185,10 +233,18 @@ function isOurs({ spec }: AskedReview): boolean {
 /** Of kube-apiserver, on an empty etcd. */
 export async function theirAnswers(etcd: string, version: "v1" | "v1beta1" = "v1") {
   await using webhook = await ReviewWebhook.start(answer);
+  const clients = await proxyClients(webhook.dir);
   return await withKubeApiserver(
     etcd,
-    (access) => play(access, webhook),
+    (access) => play(access, webhook, clients),
     () => [
+      `--client-ca-file=${clients.clientCaFile}`,
+      `--requestheader-client-ca-file=${clients.proxyCaFile}`,
+      "--requestheader-allowed-names=proxy,front",
+      "--requestheader-username-headers=X-Remote-User,X-Other-User",
+      "--requestheader-uid-headers=X-Remote-Uid",
+      "--requestheader-group-headers=X-Remote-Group,X-Other-Group",
+      "--requestheader-extra-headers-prefix=X-Remote-Extra-,X-Other-Extra-",
       `--authentication-token-webhook-config-file=${webhook.configFile}`,
       `--authentication-token-webhook-version=${version}`,
       // Behind RBAC, which all kube-apiservers of tests have.
@@ -203,10 +259,20 @@ export async function theirAnswers(etcd: string, version: "v1" | "v1beta1" = "v1
 export async function ourAnswers(version: "v1" | "v1beta1" = "v1"): Promise<PlayedAnswer[]> {
   await using webhook = await ReviewWebhook.start(answer);
   const { configFile } = webhook;
+  const clients = await proxyClients(webhook.dir);
   const dir = mkdtempSync(join(tmpdir(), "access-"));
   writeKubeApiFiles(dir, "admin", "admin-token");
   await using api = await startApiServer({
     tokenAuthFile: join(dir, "tokens.csv"),
+    clientCaFile: clients.clientCaFile,
+    requestHeaderCaFile: clients.proxyCaFile,
+    proxies: {
+      allowedNames: ["proxy", "front"],
+      usernameHeaders: ["X-Remote-User", "X-Other-User"],
+      uidHeaders: ["X-Remote-Uid"],
+      groupHeaders: ["X-Remote-Group", "X-Other-Group"],
+      extraPrefixes: ["X-Remote-Extra-", "X-Other-Extra-"],
+    },
     serviceAccounts: {
       issuers: [ISSUER],
       audiences: [],
@@ -220,5 +286,5 @@ export async function ourAnswers(version: "v1" | "v1beta1" = "v1"): Promise<Play
   });
   rmSync(dir, { recursive: true });
   const headers = { authorization: "Bearer admin-token" };
-  return await play({ url: api.url, headers }, webhook);
+  return await play({ url: api.url, headers }, webhook, clients);
 }

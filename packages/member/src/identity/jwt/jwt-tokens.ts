@@ -12,14 +12,7 @@
 import { type Clock, type Logger, WarningInterval } from "@quorate/host";
 import { CodedError, errorOf } from "@quorate/proto";
 import { compareNames, MAX_TOKEN_ROLE_LENGTH, MAX_TOKEN_ROLES } from "@quorate/store";
-import {
-  decodeProtectedHeader,
-  errors,
-  type JWTPayload,
-  type JWTVerifyOptions,
-  jwtVerify,
-  SignJWT,
-} from "jose";
+import type { JWTPayload, JWTVerifyOptions } from "jose";
 import { candidates, type JwtKeys, type VerificationKey } from "./key-set.ts";
 import { ETCD_CLAIMS, type JwtSettings } from "./settings.ts";
 
@@ -116,12 +109,15 @@ export class VerifyOnlyError extends CodedError<"VerifyOnly"> {
 export interface JwtDependencies {
   readonly clock: Clock;
   readonly logger: Logger;
+  /** The library, which a member without such tokens does not load. */
+  readonly jose: typeof import("jose");
 }
 
 export class JwtTokens {
   readonly #settings: JwtSettings;
   readonly #clock: Clock;
   readonly #logger: Logger;
+  readonly #jose: JwtDependencies["jose"];
   readonly #cache: TokenCache<JwtIdentity> = new TokenCache(
     MAX_CACHED_TOKENS,
     MAX_CACHED_TOKEN_BYTES,
@@ -133,11 +129,12 @@ export class JwtTokens {
   refusals = 0;
   verifications = 0;
 
-  constructor(settings: JwtSettings, keys: JwtKeys, { clock, logger }: JwtDependencies) {
+  constructor(settings: JwtSettings, keys: JwtKeys, { clock, logger, jose }: JwtDependencies) {
     this.#settings = settings;
     this.#keys = keys;
     this.#clock = clock;
     this.#logger = logger;
+    this.#jose = jose;
   }
 
   /** Tokens whose signatures need not be checked again. */
@@ -161,6 +158,7 @@ export class JwtTokens {
   async assign(user: string, revision: number): Promise<string> {
     const { signing } = this.#keys;
     if (signing === undefined) throw new VerifyOnlyError();
+    const { SignJWT } = this.#jose;
     return new SignJWT({ username: user, revision })
       .setProtectedHeader({ alg: signing.algorithm, typ: "JWT" })
       .setExpirationTime(Math.floor((this.#clock.wallMs() + this.#settings.ttlMs) / 1000))
@@ -198,7 +196,7 @@ export class JwtTokens {
     const keys = this.#keys;
     this.verifications++;
     try {
-      const { alg, kid } = decodeProtectedHeader(token);
+      const { alg, kid } = this.#jose.decodeProtectedHeader(token);
       const [payload, key] = await this.#checkSignature(token, candidates(keys, alg, kid));
       const identity = identityOf(payload, key, this.#settings);
       if (typeof identity === "string") return this.#refuse(identity);
@@ -214,6 +212,7 @@ export class JwtTokens {
     token: string,
     fit: readonly VerificationKey[],
   ): Promise<readonly [JWTPayload, VerificationKey]> {
+    const { errors, jwtVerify } = this.#jose;
     const { audience, issuer, clockSkewMs } = this.#settings;
     const own: JWTVerifyOptions = {
       currentDate: new Date(this.#clock.wallMs()),
