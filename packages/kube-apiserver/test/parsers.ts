@@ -108,12 +108,6 @@ export const LISTED: readonly Listed[] = [
   ),
   listed(
     "kube-apiserver/src/admission/signing-request-subject",
-    "PEM of a request",
-    ({ requestedOrganizations }) => requestedOrganizations,
-    BODY_BYTES,
-  ),
-  listed(
-    "kube-apiserver/src/admission/signing-request-subject",
     "a request's elements",
     ({ requestedOrganizations }) => {
       const label = "CERTIFICATE REQUEST-----";
