@@ -8,7 +8,7 @@ import type { InformerHandler } from "../informers/informer.ts";
 import type { AdmissionAttributes } from "./admission.ts";
 import { type AdmissionPlugin, admissionForbidden, type FindClass, isOf } from "./chain.ts";
 
-interface PriorityClass {
+interface PriorityClass extends KubeObject {
   readonly value?: number;
   readonly globalDefault?: boolean;
   readonly preemptionPolicy?: string | null;
@@ -20,9 +20,12 @@ interface PodPriority {
   readonly preemptionPolicy?: string | null;
 }
 
-const NO_CLASS: PriorityClass = { value: 0, preemptionPolicy: "PreemptLowerPriority" };
+const NO_CLASS: Pick<PriorityClass, "value" | "preemptionPolicy"> = {
+  value: 0,
+  preemptionPolicy: "PreemptLowerPriority",
+};
 
-const classOf = (object: KubeObject): PriorityClass => object as unknown as PriorityClass;
+const classOf = (object: KubeObject): PriorityClass => object as PriorityClass;
 const levelOf = (object: KubeObject): number => classOf(object).value ?? 0;
 const specOf = (pod: KubeObject | undefined): PodPriority => (pod?.["spec"] ?? {}) as PodPriority;
 

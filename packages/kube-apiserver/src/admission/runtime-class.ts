@@ -11,7 +11,7 @@ import { mergedTolerations, type Toleration } from "./tolerations.ts";
 
 type Labels = Readonly<Record<string, string>>;
 
-interface RuntimeClass {
+interface RuntimeClass extends KubeObject {
   readonly overhead?: { readonly podFixed?: Amounts | null } | null;
   readonly scheduling?: {
     readonly nodeSelector?: Labels | null;
@@ -34,7 +34,7 @@ export function runtimeClass(find: FindClass): AdmissionPlugin {
     const { runtimeClassName: name } = specOf(pod);
     if (name === undefined || name === null) return undefined;
     const found = await find(name);
-    if (found !== undefined) return found as unknown as RuntimeClass;
+    if (found !== undefined) return found as RuntimeClass;
     const why = `pod rejected: RuntimeClass ${quoteText(name)} not found`;
     throw admissionForbidden(attributes, why);
   };

@@ -1,4 +1,4 @@
-/** What admission takes from PriorityClasses and RuntimeClasses, and which clients it refuses. */
+/** What pods get from the classes that they name, and which clients get no certificate. */
 import "reflect-metadata";
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
