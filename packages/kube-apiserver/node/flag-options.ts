@@ -4,6 +4,12 @@ import { join } from "node:path";
 import type { FlagValues } from "@quorate/cli";
 import { splitHostPort } from "@quorate/host";
 import { CodedError } from "@quorate/proto";
+import {
+  DEFAULT_PLUGINS,
+  FIXED_PLUGINS,
+  MORE_PLUGINS,
+  type PluginName,
+} from "../src/admission/plugin-names.ts";
 import { OIDC_ALGORITHMS } from "../src/authn/oidc-tokens.ts";
 import type { RemoteReviewVersion } from "../src/authn/remote-reviews.ts";
 import { AUTHORIZATION_MODES, type AuthorizationMode } from "../src/authz/union.ts";
@@ -29,19 +35,7 @@ const MAX_DAYS = 36_500;
 const MAX_BACKUPS = 100_000;
 const MAX_FILE_MIB = 1024 * 1024;
 
-const OWNER_REFERENCES = "OwnerReferencesPermissionEnforcement";
-const LIMIT_RANGER = "LimitRanger";
-const RESOURCE_QUOTA = "ResourceQuota";
-/** On unless they are taken away. */
-const BY_DEFAULT = [LIMIT_RANGER, RESOURCE_QUOTA];
-/** Those that are always on, that can be taken away, and one that can be added. */
-const PLUGINS = new Set([
-  "NamespaceLifecycle",
-  ...BY_DEFAULT,
-  "MutatingAdmissionWebhook",
-  "ValidatingAdmissionWebhook",
-  OWNER_REFERENCES,
-]);
+const PLUGINS: readonly PluginName[] = [...DEFAULT_PLUGINS, ...MORE_PLUGINS];
 
 /** Throws FlagRefusal. */
 export function optionsOf(flags: FlagValues): ServeOptions {
@@ -80,9 +74,7 @@ export function optionsOf(flags: FlagValues): ServeOptions {
     authorizationModes: modesOf(flags),
     webhookDecisions: webhookDecisionsOf(flags),
     anonymousAuth: flags.bool("anonymous-auth"),
-    enforceOwnerReferences: pluginsOf(flags).has(OWNER_REFERENCES),
-    enforceLimitRanges: pluginsOf(flags).has(LIMIT_RANGER),
-    enforceQuotas: pluginsOf(flags).has(RESOURCE_QUOTA),
+    plugins: pluginsOf(flags),
     controllers: controllersOf(flags),
     encryptionConfigFile: flags.string("encryption-provider-config"),
     encryptionReload: flags.bool("encryption-provider-config-automatic-reload"),
@@ -384,17 +376,18 @@ function controllersOf(flags: FlagValues): ControllerName[] {
   );
 }
 
-function pluginsOf(flags: FlagValues): ReadonlySet<string> {
-  const plugins = new Set([...BY_DEFAULT, ...flags.strings("enable-admission-plugins")]);
-  for (const name of plugins)
-    if (!PLUGINS.has(name))
+function pluginsOf(flags: FlagValues): ReadonlySet<PluginName> {
+  const added = new Set(flags.strings("enable-admission-plugins"));
+  const removed = new Set(flags.strings("disable-admission-plugins"));
+  const known: readonly string[] = [...FIXED_PLUGINS, ...PLUGINS];
+  for (const name of added)
+    if (!known.includes(name))
       throw new FlagRefusal(
-        `--enable-admission-plugins has ${JSON.stringify(name)}; known: ${[...PLUGINS].join(", ")}`,
+        `--enable-admission-plugins has ${JSON.stringify(name)}; known: ${known.join(", ")}`,
       );
-  for (const name of flags.strings("disable-admission-plugins")) {
-    if (name === OWNER_REFERENCES || BY_DEFAULT.includes(name)) plugins.delete(name);
-    else if (PLUGINS.has(name))
+  for (const name of FIXED_PLUGINS)
+    if (removed.has(name))
       throw new FlagRefusal(`--disable-admission-plugins has ${name}, which is always on`);
-  }
-  return plugins;
+  for (const name of DEFAULT_PLUGINS) added.add(name);
+  return new Set(PLUGINS.filter((name) => added.has(name) && !removed.has(name)));
 }

@@ -1,5 +1,6 @@
 /** What an API server is started with, from flags or from a program. */
 
+import { DEFAULT_PLUGINS, type PluginName } from "../src/admission/plugin-names.ts";
 import type { OidcSettings } from "../src/authn/oidc-tokens.ts";
 import type { ProxySettings } from "../src/authn/proxied-users.ts";
 import type { WebhookDecisionSettings, WebhookTokenSettings } from "../src/authz/access.ts";
@@ -80,12 +81,8 @@ export interface ServeOptions {
     | (WebhookDecisionSettings & { readonly configFile: string })
     | undefined;
   readonly anonymousAuth: boolean;
-  /** Setting owner references that block a deletion needs permission to finalize the owner. */
-  readonly enforceOwnerReferences: boolean;
-  /** The plug-in LimitRanger. */
-  readonly enforceLimitRanges: boolean;
-  /** The plug-in ResourceQuota is on. */
-  readonly enforceQuotas: boolean;
+  /** Of admission: those that are on besides the ones that always are. */
+  readonly plugins: ReadonlySet<PluginName>;
   /** Those that run here, by kube-controller-manager's names. */
   readonly controllers: readonly ControllerName[];
   /** "" for none. */
@@ -166,9 +163,7 @@ export const DEFAULT_SERVE_OPTIONS: Omit<ServeOptions, "dataDir"> = {
   authorizationModes: ["RBAC"],
   webhookDecisions: undefined,
   anonymousAuth: true,
-  enforceOwnerReferences: false,
-  enforceLimitRanges: true,
-  enforceQuotas: true,
+  plugins: new Set(DEFAULT_PLUGINS),
   controllers: CONTROLLERS,
   encryptionConfigFile: "",
   encryptionReload: false,

@@ -350,9 +350,7 @@ function planeOptions(
     trust: trustOf(options, certificates),
     serviceNetwork: { ranges: options.serviceRanges, nodePorts: options.nodePorts },
     policy: {
-      enforceOwnerReferences: options.enforceOwnerReferences,
-      enforceLimitRanges: options.enforceLimitRanges,
-      enforceQuotas: options.enforceQuotas,
+      plugins: options.plugins,
       rootCaPem: caOf(options, certificates),
       controllers: new Set(options.controllers),
       identity: `apiserver-${randomUUID()}`,

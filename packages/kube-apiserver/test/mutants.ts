@@ -14,13 +14,39 @@ const SERVICES = {
   tests: ["packages/kube-apiserver/test/registry/service-network.test.ts"],
   sim: "no",
 } as const;
+const INTEROP = "packages/kube-apiserver/test/interop";
+const AGGREGATION = { tests: [`${INTEROP}/aggregation.test.ts`], sim: "no" } as const;
+const OIDC = { tests: [`${DIRECTORY}/oidc.test.ts`], sim: "no" } as const;
+const LIMITS = { tests: [`${INTEROP}/limits.test.ts`], sim: "no" } as const;
+const RULES = { tests: [`${INTEROP}/validation.test.ts`], sim: "no" } as const;
+const REMOTE = {
+  tests: [
+    `${INTEROP}/access.test.ts`,
+    ...["webhook-access", "proxied-users"].map((name) => `${DIRECTORY}/${name}.test.ts`),
+  ],
+  sim: "no",
+} as const;
 
 const QUOTAS = {
   tests: ["packages/kube-apiserver/test/registry/resource-quota.test.ts"],
   sim: "no",
 } as const;
 
+const POD_ADMISSION = { tests: [`${DIRECTORY}/pod-admission.test.ts`], sim: "no" } as const;
+
 export const BUGS: Readonly<Record<string, CatalogueBug>> = {
+  "a second class becomes the default": {
+    at: "kube-apiserver/src/admission/priority.ts#podPriority",
+    find: 'operation === "UPDATE" && present === $object.metadata.name',
+    put: 'operation === "UPDATE"',
+    ...POD_ADMISSION,
+  },
+  "a certificate's request is judged by its first organization alone": {
+    at: "kube-apiserver/src/admission/subject-restriction.ts#subjectRestriction",
+    find: "$organizations.includes($masters)",
+    put: "$organizations[0] === $masters",
+    ...POD_ADMISSION,
+  },
   "a dry run uses a quota": {
     at: "kube-apiserver/src/quota/resource-quota.ts#QuotaGate.#judge",
     find: "waiter.attributes.dryRun || next === running",
@@ -50,6 +76,78 @@ export const BUGS: Readonly<Record<string, CatalogueBug>> = {
     find: "!$left.addresses.includes($address)",
     put: "false",
     ...SERVICES,
+  },
+  "headers that say who asks go on to other API servers": {
+    at: "kube-apiserver/src/aggregation/request-headers.ts#forwardedHeaders",
+    find: "IDENTITY.test($name)",
+    put: "false",
+    ...AGGREGATION,
+  },
+  "redirects of other API servers are passed on": {
+    at: "kube-apiserver/src/aggregation/forward.ts#forward",
+    find: '$status >= 300 && $status <= 399 && $fields["location"] !== undefined',
+    put: "false",
+    ...AGGREGATION,
+  },
+  "an ID token needs no claim that is required": {
+    at: "kube-apiserver/src/authn/oidc-tokens.ts#OidcTokens.#userOf",
+    find: "if ($value !== $wanted) $refusal;",
+    put: "if ($value === undefined) $refusal;",
+    ...OIDC,
+  },
+  "an address that is not verified is a user": {
+    at: "kube-apiserver/src/authn/oidc-tokens.ts#OidcTokens.#nameOf",
+    find: "$isEmail && $isVerified !== true",
+    put: "false",
+    ...OIDC,
+  },
+  "a container's own amounts are overwritten by defaults": {
+    at: "kube-apiserver/src/admission/limit-ranger.ts#withResources",
+    find: "!Object.hasOwn($own ?? {}, $name)",
+    put: "true",
+    ...LIMITS,
+  },
+  "the limits of a pod are defaults of its containers": {
+    at: "kube-apiserver/src/admission/limit-ranger.ts#defaultsOf",
+    find: '$limit.type !== "Container"',
+    put: "false",
+    ...LIMITS,
+  },
+  "two ports of a container have one name": {
+    at: "kube-apiserver/src/builtin/rules/containers.ts#PORTS",
+    find: "$names.has($name)",
+    put: "false",
+    ...RULES,
+  },
+  "a port of 0 is a port": {
+    at: "kube-apiserver/src/builtin/rules/containers.ts#PORT_NUMBER",
+    find: "numberOf($value) === 0",
+    put: "false",
+    ...RULES,
+  },
+  "a webhook's token is good for every audience": {
+    at: "kube-apiserver/src/authn/webhook-tokens.ts#WebhookTokens.authenticateToken",
+    find: "$common.length === 0",
+    put: "false",
+    ...REMOTE,
+  },
+  "what a webhook refuses is kept as long as what it allows": {
+    at: "kube-apiserver/src/authz/webhook-authorizer.ts#WebhookAuthorizer.authorize",
+    find: "$status.allowed === true ? $allowedMs : $refusedMs",
+    put: "$allowedMs",
+    ...REMOTE,
+  },
+  "every proxy is believed, whatever its name is": {
+    at: "kube-apiserver/src/authn/proxied-users.ts#proxiedUser",
+    find: "$allowedNames.length > 0 && !$allowedNames.includes($name)",
+    put: "false",
+    ...REMOTE,
+  },
+  "a proxy's certificate is a user's": {
+    at: "host/node/tls.ts#certifiedPeer",
+    find: '$proxyCaPem !== undefined && !isSignedBy($certificate, $trustedCaPem ?? "")',
+    put: "false",
+    ...REMOTE,
   },
   "the collector believes that an owner is gone by its uid alone": {
     at: "kube-apiserver/src/controllers/garbage-collector.ts#placeOf",

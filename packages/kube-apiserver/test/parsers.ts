@@ -106,6 +106,18 @@ export const LISTED: readonly Listed[] = [
       BODY_BYTES,
     ),
   ),
+  listed(
+    "kube-apiserver/src/admission/signing-request-subject",
+    "a request's elements",
+    ({ requestedOrganizations }) => {
+      const label = "CERTIFICATE REQUEST-----";
+      return (text) => {
+        const body = Buffer.from(text, "latin1").toString("base64");
+        return requestedOrganizations(`-----BEGIN ${label}${body}-----END ${label}`);
+      };
+    },
+    BODY_BYTES,
+  ),
   ...["", "a="].map((start) =>
     listed(
       "kube-apiserver/src/handlers/target",

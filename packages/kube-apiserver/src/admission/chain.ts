@@ -103,6 +103,14 @@ export function admissionChain(plugins: readonly AdmissionPlugin[]): Admission {
   };
 }
 
+/** Finds an object outside of namespaces. Rejects with ApiError. */
+export type FindClass = (name: string) => Promise<KubeObject | undefined>;
+
+/** Whether a request is about objects of the resource, or a subresource of them. */
+export function isOf({ resource }: AdmissionAttributes, group: string, name: string): boolean {
+  return resource.group === group && resource.resource === name;
+}
+
 /** The error of a plug-in that refuses a request; a new object may not have a name yet. */
 export function admissionForbidden(attributes: AdmissionAttributes, why: string): ApiError {
   return forbidden(attributes.resource, nameFor(attributes), why);

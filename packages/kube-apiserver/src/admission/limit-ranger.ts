@@ -6,7 +6,7 @@ import { type KubeObject, quantityMilli } from "@quorate/kube-storage";
 import type { Amounts } from "../amounts/amounts.ts";
 import { type Asked, type AskingContainer, type PodSpec, sumOf } from "../amounts/pod-amounts.ts";
 import type { AdmissionAttributes } from "./admission.ts";
-import { type AdmissionPlugin, admissionForbidden } from "./chain.ts";
+import { type AdmissionPlugin, admissionForbidden, isOf } from "./chain.ts";
 
 interface Limit {
   readonly type?: string;
@@ -48,19 +48,17 @@ export function limitRanger(
   };
 }
 
-function isPod({ resource }: AdmissionAttributes): boolean {
-  return resource.group === "" && resource.resource === "pods";
+function isPod(attributes: AdmissionAttributes): boolean {
+  return isOf(attributes, "", "pods");
 }
 
 function isJudged(attributes: AdmissionAttributes): boolean {
-  const { operation, resource, subresource, oldObject } = attributes;
+  const { operation, subresource, oldObject } = attributes;
   if (oldObject?.metadata.deletionTimestamp !== undefined) return false;
   if (operation !== "CREATE" && operation !== "UPDATE") return false;
   if (isPod(attributes))
     return operation === "CREATE" ? subresource === "" : subresource === "resize";
-  return (
-    resource.group === "" && resource.resource === "persistentvolumeclaims" && subresource === ""
-  );
+  return isOf(attributes, "", "persistentvolumeclaims") && subresource === "";
 }
 
 /** What containers get that do not say it: limits from `max`, requests from limits and `min`. */

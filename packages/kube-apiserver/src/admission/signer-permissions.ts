@@ -6,14 +6,13 @@
 import { type KubeObject, semanticEqual } from "@quorate/kube-storage";
 import type { Authorizer } from "../authz/authorizer.ts";
 import type { AdmissionAttributes } from "./admission.ts";
-import { type AdmissionPlugin, admissionForbidden } from "./chain.ts";
+import { type AdmissionPlugin, admissionForbidden, isOf } from "./chain.ts";
 
 export function signerPermissions(authorizer: Authorizer): AdmissionPlugin {
   return {
     async validate(attributes) {
-      const { operation, resource, subresource, object, oldObject } = attributes;
-      const { group, resource: name } = resource;
-      if (group !== "certificates.k8s.io" || name !== "certificatesigningrequests") return;
+      const { operation, subresource, object, oldObject } = attributes;
+      if (!isOf(attributes, "certificates.k8s.io", "certificatesigningrequests")) return;
       if (operation !== "UPDATE") return;
       if (subresource === "approval") await check(attributes, authorizer, "approve");
       else if (subresource === "status" && isSigned(object, oldObject))

@@ -10,6 +10,7 @@ import type { Clock, Logger, Random, Timer } from "@quorate/host";
 import {
   Canceller,
   type Getter,
+  isDns1123Subdomain,
   type KubeObject,
   type Lister,
   type ServedResources,
@@ -18,7 +19,7 @@ import {
 } from "@quorate/kube-storage";
 import { defined } from "@quorate/proto";
 import type { Admission } from "../admission/admission.ts";
-import { admissionChain } from "../admission/chain.ts";
+import { type AdmissionPlugin, admissionChain, type FindClass } from "../admission/chain.ts";
 import { limitRanger } from "../admission/limit-ranger.ts";
 import { mutatingPolicies } from "../admission/mutating-policies.ts";
 import {
@@ -27,9 +28,13 @@ import {
   namespacesOf,
 } from "../admission/namespace-lifecycle.ts";
 import { ownerReferencesPermission } from "../admission/owner-references.ts";
+import type { PluginName } from "../admission/plugin-names.ts";
 import { PolicyList } from "../admission/policy-config.ts";
 import { POLICY_RESOURCES } from "../admission/policy-kinds.ts";
+import { DefaultPriorityClasses, podPriority } from "../admission/priority.ts";
+import { runtimeClass } from "../admission/runtime-class.ts";
 import { signerPermissions } from "../admission/signer-permissions.ts";
+import { subjectRestriction } from "../admission/subject-restriction.ts";
 import { validatingPolicies } from "../admission/validating-policies.ts";
 import type { WebhookCaller } from "../admission/webhook-caller.ts";
 import { WebhookList } from "../admission/webhook-config.ts";
@@ -51,15 +56,17 @@ export const DEFAULT_NAMESPACES = ["kube-system", "kube-public", "kube-node-leas
 /** A deleted kube-node-lease comes back, as in Kubernetes; so do the other default objects. */
 const DEFAULTS_PERIOD_MS = 60_000;
 const LIMIT_RANGES: ResourceRef = { group: "", version: "v1", resource: "limitranges" };
+const PRIORITIES: ResourceRef = {
+  group: "scheduling.k8s.io",
+  version: "v1",
+  resource: "priorityclasses",
+};
+const RUNTIMES: ResourceRef = { group: "node.k8s.io", version: "v1", resource: "runtimeclasses" };
 const NAMESPACES: ResourceRef = { group: "", version: "v1", resource: "namespaces" };
 
 export interface PolicyRuntimeOptions {
-  /** --enable-admission-plugins has OwnerReferencesPermissionEnforcement. */
-  readonly enforceOwnerReferences: boolean;
-  /** The plug-in LimitRanger is on. */
-  readonly enforceLimitRanges?: boolean;
-  /** The plug-in ResourceQuota is on. */
-  readonly enforceQuotas?: boolean;
+  /** Those that are on besides the ones that always are. */
+  readonly plugins: ReadonlySet<PluginName>;
   /** The CA of the server's certificate, for kube-root-ca.crt; "" for none. */
   readonly rootCaPem: string;
   /** The controllers that run on the server that leads. Absent: all. */
@@ -97,6 +104,9 @@ export class PolicyRuntime {
   readonly #election: LeaderElection;
   /** How many quotas each namespace has; those with none are absent. */
   readonly #quotas = new Map<string, number>();
+  readonly #defaultPriorities = new DefaultPriorityClasses();
+  /** Of the classes that pods name. */
+  readonly #classes = new Map<ResourceRef, Informer>();
   #informers: readonly Informer[] = [];
   #namespaces: Namespaces | undefined;
   #controllers: Controllers | undefined;
@@ -168,21 +178,34 @@ export class PolicyRuntime {
       namespaces,
       authorizer,
     };
-    const { enforceOwnerReferences, enforceLimitRanges, enforceQuotas } = this.#options;
+    const optional = (name: PluginName, make: () => AdmissionPlugin): AdmissionPlugin[] =>
+      this.#options.plugins.has(name) ? [make()] : [];
     return admissionChain([
       namespaceLifecycle(namespaces, clock),
-      ...(enforceLimitRanges === true
-        ? [limitRanger((namespace) => this.#limitRanges(namespace))]
-        : []),
+      ...optional("LimitRanger", () => limitRanger((namespace) => this.#limitRanges(namespace))),
+      ...optional("Priority", () => podPriority(this.#defaultPriorities, this.#finder(PRIORITIES))),
+      ...optional("RuntimeClass", () => runtimeClass(this.#finder(RUNTIMES))),
       signerPermissions(authorizer),
+      ...optional("CertificateSubjectRestriction", subjectRestriction),
       mutatingPolicies(this.#mutatingPolicies, calls),
       mutatingWebhooks(this.#mutating, calls),
-      ...(enforceOwnerReferences ? [ownerReferencesPermission(authorizer, served)] : []),
+      ...optional("OwnerReferencesPermissionEnforcement", () =>
+        ownerReferencesPermission(authorizer, served),
+      ),
       validatingPolicies(this.#validatingPolicies, calls),
       validatingWebhooks(this.#validating, calls),
       // The last one: what is refused uses nothing.
-      ...(enforceQuotas === true ? [resourceQuota(this.#quotaDeps)] : []),
+      ...optional("ResourceQuota", () => resourceQuota(this.#quotaDeps)),
     ]);
+  }
+
+  /** From the informer of the resource, and from the store where that is behind. */
+  #finder(ref: ResourceRef): FindClass {
+    return async (name) => {
+      const known = this.#classes.get(ref)?.get("", name);
+      if (known !== undefined || isDns1123Subdomain(name).length > 0) return known;
+      return this.client.get(ref, "", name);
+    };
   }
 
   /** Read at each new pod and claim, so that one that was just made counts. */
@@ -226,6 +249,12 @@ export class PolicyRuntime {
     this.#namespaces = namespacesOf(namespaces, storage as Getter, () =>
       systemContext("", this.#stop),
     );
+    const { plugins } = this.#options;
+    const follow = (ref: ResourceRef, handler: InformerHandler): void => {
+      this.#classes.set(ref, this.#informer(ref.group, ref.resource, handler));
+    };
+    if (plugins.has("Priority")) follow(PRIORITIES, this.#defaultPriorities);
+    if (plugins.has("RuntimeClass")) follow(RUNTIMES, {});
     const into = (list: WebhookList): InformerHandler => ({
       added: (configuration) => list.set(configuration),
       updated: (configuration) => list.set(configuration),
@@ -245,9 +274,10 @@ export class PolicyRuntime {
       this.#informer(ADMISSION_GROUP, resource, handler);
     return [
       namespaces,
-      ...(this.#options.enforceQuotas === true
+      ...(plugins.has("ResourceQuota")
         ? [this.#informer("", QUOTAS.resource, this.#quotaHandler)]
         : []),
+      ...this.#classes.values(),
       of(WEBHOOK_RESOURCES.mutating, into(this.#mutating)),
       of(WEBHOOK_RESOURCES.validating, into(this.#validating)),
       of(POLICY_RESOURCES.mutating, policiesOf(this.#mutatingPolicies)),

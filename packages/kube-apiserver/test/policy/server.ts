@@ -44,7 +44,7 @@ export interface TestServer {
 }
 
 export async function startServer(
-  options: Partial<Pick<PolicyRuntimeOptions, "enforceOwnerReferences" | "controllers">> = {},
+  options: Partial<Pick<PolicyRuntimeOptions, "plugins" | "controllers">> = {},
 ) {
   const clock = new ManualClock();
   const world = new World(clock);
@@ -68,7 +68,7 @@ export async function startServer(
   const webhooks = new FakeWebhooks();
   const runtime = new PolicyRuntime(
     {
-      enforceOwnerReferences: options.enforceOwnerReferences ?? false,
+      plugins: options.plugins ?? new Set(),
       controllers: options.controllers ?? SERVED,
       rootCaPem: "-----BEGIN CERTIFICATE-----",
       identity: "server-1",

@@ -16,8 +16,7 @@ const ROOT = "/api/v1/namespaces/default";
 type Fields = Readonly<Record<string, unknown>>;
 
 const POLICY = {
-  enforceOwnerReferences: false,
-  enforceQuotas: true,
+  plugins: new Set(["ResourceQuota"] as const),
   rootCaPem: "",
   identity: "test",
   createsDefaultRoles: false,

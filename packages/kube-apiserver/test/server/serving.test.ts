@@ -213,6 +213,20 @@ describe("flags", () => {
         options({ "disable-admission-plugins": "NamespaceLifecycle" }),
         /NamespaceLifecycle, which is always on/,
       );
+      const { plugins } = await options({
+        ...given,
+        "enable-admission-plugins": "OwnerReferencesPermissionEnforcement,Priority",
+        "disable-admission-plugins": "Priority,ServiceAccount,LimitRanger",
+      });
+      assert.deepEqual(
+        [...plugins],
+        [
+          "RuntimeClass",
+          "CertificateSubjectRestriction",
+          "ResourceQuota",
+          "OwnerReferencesPermissionEnforcement",
+        ],
+      );
     } finally {
       rmSync(dir, { recursive: true, force: true });
     }

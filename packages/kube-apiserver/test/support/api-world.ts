@@ -69,7 +69,7 @@ export class ApiWorld {
         compactionIntervalMs: 0,
         serviceNetwork: { ranges: ["10.0.0.0/24"], nodePorts: { first: 30_000, last: 32_767 } },
         policy: {
-          enforceOwnerReferences: false,
+          plugins: new Set(),
           rootCaPem: "",
           identity: "test",
           createsDefaultRoles: false,
