@@ -345,6 +345,7 @@ export const LEFT_OUT: Readonly<Record<string, string>> = {
   "packages/kube-apiserver/src/audit/policy.ts": "the operator's file against a path",
   "packages/kube-apiserver/src/builtin/autoscalers.ts":
     "annotations by JSON.parse; else names of the source",
+  "packages/kube-apiserver/src/controllers/quota-status.ts": "the key of a stored object, once",
   "packages/kube-apiserver/src/controllers/policy-status.ts":
     "errors of the compiler, and names that policy-validation has checked",
   "packages/kube-apiserver/src/crd/cel/request-expressions.ts": "names of the source",
