@@ -286,6 +286,8 @@ export function transportContract(
 
     test("a peer can move to other URLs", async (network) => {
       const [a, b] = await pair(network);
+      // With etcd's protocol members dial for what is sent to them: two of one id would compete.
+      await network.crash(b);
       const moved = await network.start(2n, new RecordingListener());
       moved.transport.addPeer(a.id, a.urls);
       a.transport.updatePeer(b.id, moved.urls);
