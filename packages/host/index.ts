@@ -8,6 +8,7 @@ export { BriefMap, BriefSet } from "./src/brief-map.ts";
 export * from "./src/checks.ts";
 export * from "./src/clock.ts";
 export * from "./src/connection-slots.ts";
+export { type DerElement, derElements } from "./src/der.ts";
 export * from "./src/disk.ts";
 export * from "./src/duration.ts";
 export { Heap } from "./src/heap.ts";

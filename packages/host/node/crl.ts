@@ -2,6 +2,7 @@
  * Reads certificate revocation lists (RFC 5280 section 5), without checking their signatures, as
  * etcd does.
  */
+import { derElementAt } from "../src/der.ts";
 import { pemBlocks } from "../src/pem.ts";
 import type { Pauses } from "../src/turns.ts";
 
@@ -109,17 +110,10 @@ interface DerItem {
 }
 
 function derItem(bytes: Buffer, at: number): DerItem {
-  const form = bytes[at + 1] ?? 0;
-  const lengthBytes = form < 0x80 ? 0 : form & 0x7f;
-  const start = at + 2 + lengthBytes;
-  if (start > bytes.length || lengthBytes > 4) throw new Error("not a certificate revocation list");
-  const length = lengthBytes === 0 ? form : bytes.readUIntBE(at + 2, lengthBytes);
-  if (start + length > bytes.length) throw new Error("not a certificate revocation list");
-  return {
-    tag: bytes.readUInt8(at),
-    content: bytes.subarray(start, start + length),
-    end: start + length,
-  };
+  const element = derElementAt(bytes, at);
+  if (element === undefined) throw new Error("not a certificate revocation list");
+  const { tag, start, end } = element;
+  return { tag, content: bytes.subarray(start, end), end };
 }
 
 function derContent(bytes: Buffer, at: number, tag: number): Buffer {

@@ -314,9 +314,9 @@ const MAX_LINKS = 10;
 
 /** Whether one of the authorities has signed a certificate, or one above it. */
 function isSignedBy(certificate: X509Certificate, authorities: string): boolean {
-  const anchors = pemBlocks(authorities)
-    .filter(({ label }) => label === "CERTIFICATE")
-    .map(({ text }) => new X509Certificate(text));
+  const anchors = pemBlocks(authorities, "CERTIFICATE").map(
+    ({ text }) => new X509Certificate(text),
+  );
   let link = certificate;
   for (let i = 0; i < MAX_LINKS; i++) {
     if (anchors.some((one) => one.raw.equals(link.raw) || isIssuedBy(link, one))) return true;

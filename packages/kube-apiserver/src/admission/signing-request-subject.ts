@@ -12,7 +12,7 @@
  *
  * It reads as much as that, in one pass, and refuses what two readers could understand in two ways.
  */
-import { pemBlocks } from "@quorate/host";
+import { type DerElement, derElements, pemBlocks } from "@quorate/host";
 import { fromBase64, toUtf8 } from "@quorate/proto";
 
 const INTEGER = 0x02;
@@ -23,15 +23,6 @@ const SET = 0x31;
 /** 2.5.4.10, encoded. */
 const ORGANIZATION = "\x55\x04\x0a";
 const LABEL = "CERTIFICATE REQUEST";
-const LONG_LENGTH = 0x80;
-const LONGEST_LENGTH_BYTES = 4;
-
-interface Element {
-  readonly tag: number;
-  /** Of what it holds. */
-  readonly start: number;
-  readonly end: number;
-}
 
 /**
  * The organizations of the subject, which are the groups of a client.
@@ -48,9 +39,12 @@ export function requestedOrganizations(pem: string): readonly string[] | undefin
 }
 
 function organizationsOf(der: Uint8Array): readonly string[] | undefined {
-  const inside = (element: Element | undefined, tag: number): readonly Element[] | undefined =>
-    element?.tag === tag ? elementsOf(der, element.start, element.end) : undefined;
-  const whole = elementsOf(der, 0, der.length);
+  const inside = (
+    element: DerElement | undefined,
+    tag: number,
+  ): readonly DerElement[] | undefined =>
+    element?.tag === tag ? derElements(der, element.start, element.end) : undefined;
+  const whole = derElements(der);
   const [info] = inside(whole?.length === 1 ? whole[0] : undefined, SEQUENCE) ?? [];
   const [version, subject] = inside(info, SEQUENCE) ?? [];
   const sets = inside(subject, SEQUENCE);
@@ -69,35 +63,8 @@ function organizationsOf(der: Uint8Array): readonly string[] | undefined {
   return found;
 }
 
-/** All elements that stand one after the other; undefined where they do not end at the end. */
-function elementsOf(der: Uint8Array, start: number, end: number): Element[] | undefined {
-  const found: Element[] = [];
-  for (let at = start; at < end; ) {
-    const element = elementAt(der, at, end);
-    if (element === undefined) return undefined;
-    found.push(element);
-    at = element.end;
-  }
-  return found;
-}
-
-function elementAt(der: Uint8Array, at: number, limit: number): Element | undefined {
-  const [tag = 0, first = 0] = der.subarray(at, limit);
-  let start = at + 2;
-  let length = first;
-  if (first >= LONG_LENGTH) {
-    const count = first - LONG_LENGTH;
-    // 0 is a length that is not said, which DER has not.
-    if (count === 0 || count > LONGEST_LENGTH_BYTES) return undefined;
-    length = der.subarray(start, start + count).reduce((sum, byte) => sum * 256 + byte, 0);
-    start += count;
-  }
-  const end = start + length;
-  return end <= limit ? { tag, start, end } : undefined;
-}
-
 /** Of the encodings only the one with two bytes a character differs for ASCII. */
-function textOf(der: Uint8Array, { tag, start, end }: Element): string {
+function textOf(der: Uint8Array, { tag, start, end }: DerElement): string {
   const text = toUtf8(der.subarray(start, end));
   return tag === BMP_STRING ? text.replaceAll("\0", "") : text;
 }

@@ -1,3 +1,5 @@
+import { setNewest } from "@quorate/host";
+
 /** Values that are kept for a time, up to a number: the one used longest ago goes first. */
 
 interface Entry<V> {
@@ -32,14 +34,9 @@ export class ExpiringMap<V> {
 
   /** @param ttlMs 0: it is not kept */
   set(key: string, value: V, ttlMs: number): void {
-    this.#entries.delete(key);
-    if (ttlMs <= 0) return;
-    this.#entries.set(key, { value, untilMs: this.#nowMs() + ttlMs });
-    if (this.#entries.size > this.#maxEntries)
-      for (const oldest of this.#entries.keys()) {
-        this.#entries.delete(oldest);
-        break;
-      }
+    const entry = { value, untilMs: this.#nowMs() + ttlMs };
+    if (ttlMs <= 0) this.#entries.delete(key);
+    else setNewest(this.#entries, key, entry, this.#maxEntries);
   }
 
   delete(key: string): void {

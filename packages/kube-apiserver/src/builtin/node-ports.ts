@@ -168,7 +168,7 @@ export class NodePorts {
   async change<T>(dryRun: boolean, plan: (ports: PortSet) => T): Promise<T> {
     const ports = (present: KubeObject | undefined): PortSet =>
       new PortSet(this.range, bitsOf(present), this.#random, dryRun);
-    if (dryRun) return plan(ports(await this.#get()));
+    if (dryRun) return plan(ports(await this.present()));
     return await this.#write((present) => {
       if (present !== undefined && present["range"] !== this.#rangeText)
         throw internalError("the provided port range does not match the current port range");
@@ -179,7 +179,7 @@ export class NodePorts {
 
   /** What is stored: to be given to `rebuild`. */
   async present(): Promise<KubeObject | undefined> {
-    return await this.#get();
+    return (await this.#storage.get(KEY, { ignoreNotFound: true }))?.object();
   }
 
   /**
@@ -200,10 +200,6 @@ export class NodePorts {
 
   get #rangeText(): string {
     return `${this.range.first}-${this.range.last}`;
-  }
-
-  async #get(): Promise<KubeObject | undefined> {
-    return (await this.#storage.get(KEY, { ignoreNotFound: true }))?.object();
   }
 
   async #write<T>(

@@ -30,7 +30,6 @@ import { WorkQueue } from "./work-queue.ts";
 
 export const QUOTA_PERIOD_MS = 30_000;
 export const MAX_COUNTED_QUOTAS = 100_000;
-const PAGE_SIZE = 500;
 
 export interface QuotaStatusDeps {
   readonly client: LocalClient;
@@ -114,14 +113,15 @@ export class QuotaStatus {
   /** What the objects of the namespace use of the quota. */
   async #count(quota: KubeObject, namespace: string): Promise<Amounts> {
     const hard = Object.keys(wantedOf(quota));
-    const nowMs = this.#deps.clock.wallMs();
+    const { client, clock } = this.#deps;
+    const nowMs = clock.wallMs();
     let used: Amounts = {};
     for (const resource of this.#countable()) {
       const evaluator = evaluatorOf(resource.group, resource.resource);
       const names = hard.filter((name) => evaluator.counts(name));
       if (names.length === 0) continue;
       used = added(used, Object.fromEntries(names.map((name) => [name, "0"])));
-      await this.#pages(resource, namespace, (object) => {
+      await client.each(resource, namespace, (object) => {
         if (!isInScopes(quota, object, evaluator)) return;
         used = added(used, masked(evaluator.usage(object, nowMs), names));
       });
@@ -138,18 +138,5 @@ export class QuotaStatus {
       if (isListed && !all.has(key)) all.set(key, one);
     }
     return all.values();
-  }
-
-  async #pages(
-    resource: ServedResource,
-    namespace: string,
-    each: (object: KubeObject) => void,
-  ): Promise<void> {
-    let token = "";
-    do {
-      const page = await this.#deps.client.list(resource, namespace, PAGE_SIZE, token);
-      for (const item of page.items) each(item.object());
-      token = page.continueToken;
-    } while (token !== "");
   }
 }

@@ -60,7 +60,6 @@ export const REPAIR_PERIOD_MS = 180_000;
 const MIN_ORPHAN_MS = 60_000;
 /** A port that nobody holds is released by this repair; one before may see a service on its way. */
 export const REPAIRS_BEFORE_RELEASE = 3;
-const PAGE_SIZE = 500;
 const SEEN_PERIOD_MS = 5;
 /** How long a start waits for the range that it wrote. */
 const SEEN_TIMEOUT_MS = 10_000;
@@ -212,10 +211,11 @@ export class ServiceNetwork {
   }
 
   async #repair(): Promise<void> {
+    const { client } = this.#deps;
     const before = await this.#ports.present();
     const ports = new Set<number>();
     const addresses = new Set<string>();
-    await this.#pages(SERVICES, async (service) => {
+    await client.each(SERVICES, "", async (service) => {
       const { namespace = "", name = "" } = service.metadata;
       const held = holdingsOf(objectOf(service["spec"]));
       for (const port of held.ports) ports.add(port);
@@ -264,21 +264,11 @@ export class ServiceNetwork {
   async #releaseOrphans(held: ReadonlySet<string>): Promise<void> {
     const { client, clock } = this.#deps;
     const nowMs = clock.wallMs();
-    await this.#pages(ADDRESSES, async ({ metadata }) => {
+    await client.each(ADDRESSES, "", async ({ metadata }) => {
       const { name = "", uid, labels, creationTimestamp } = metadata;
       if (labels?.[MANAGED_BY] !== ALLOCATOR || held.has(name)) return;
       if (nowMs - (parseTime(creationTimestamp) ?? nowMs) < MIN_ORPHAN_MS) return;
       await client.delete(ADDRESSES, "", name, { preconditions: { uid } });
     });
-  }
-
-  /** All objects of a resource, page after page. */
-  async #pages(ref: ResourceRef, each: (object: KubeObject) => Promise<void>): Promise<void> {
-    let token = "";
-    do {
-      const { items, continueToken } = await this.#deps.client.list(ref, "", PAGE_SIZE, token);
-      for (const item of items) await each(item.object());
-      token = continueToken;
-    } while (token !== "");
   }
 }

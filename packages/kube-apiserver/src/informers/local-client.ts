@@ -21,6 +21,8 @@ import type { Admission, AdmissionAttributes } from "../admission/admission.ts";
 import { listOptions } from "./informer.ts";
 import { systemContext } from "./system-context.ts";
 
+/** Objects of a page that `each` reads. */
+const PAGE_SIZE = 500;
 const WRITE: WriteOptions = { dryRun: false, fieldManager: "", fieldValidation: "Ignore" };
 
 /** One resource, or a subresource of it. */
@@ -81,6 +83,20 @@ export class LocalClient {
   list(ref: ResourceRef, namespace: string, limit: number, continueToken = ""): Promise<RestList> {
     const storage = storageWith(this.#find(ref).storage, "list");
     return storage.list(this.#context(namespace), listOptions({ limit, continueToken }));
+  }
+
+  /** Visits all objects, page after page. @param namespace "" for all */
+  async each(
+    ref: ResourceRef,
+    namespace: string,
+    visit: (object: KubeObject) => void | Promise<void>,
+  ): Promise<void> {
+    let token = "";
+    do {
+      const { items, continueToken } = await this.list(ref, namespace, PAGE_SIZE, token);
+      for (const item of items) await visit(item.object());
+      token = continueToken;
+    } while (token !== "");
   }
 
   async create(ref: ResourceRef, namespace: string, object: KubeObject): Promise<KubeObject> {
