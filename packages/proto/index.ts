@@ -80,6 +80,7 @@ export {
   idToHex,
   readBigU64BE,
   readU32BE,
+  readU32LE,
   readU64BE,
   toBase64,
   toHex,
@@ -91,6 +92,7 @@ export {
   writeFromBase64,
   writeLatin1,
   writeU32BE,
+  writeU32LE,
   writeU64BE,
   writeUtf8,
 } from "./src/wire/bytes.ts";

@@ -8,17 +8,10 @@
  * Each list has a number. A stream remembers that of its last one: its next message is in that list
  * or a later one, so that its messages stay in order.
  */
-import { alloc } from "@quorate/proto";
+import { alloc, writeU32LE } from "@quorate/proto";
 import type { CommonMessage } from "@quorate/rpc";
 import type { Link } from "./link.ts";
-import {
-  MAX_BEFORE_BYTES,
-  MAX_OWN_BYTES,
-  TARGET_BYTES,
-  ToFront,
-  toFront,
-  writeU32LE,
-} from "./protocol.ts";
+import { MAX_BEFORE_BYTES, MAX_OWN_BYTES, TARGET_BYTES, ToFront, toFront } from "./protocol.ts";
 
 /** Messages, and bytes of the targets of one, that wait for the flush at most. */
 export const MAX_MESSAGES = 64;

@@ -14,7 +14,7 @@ import {
   type HttpExchangeHandler,
   type HttpExchangeListener,
 } from "@quorate/host";
-import { EMPTY, equals, GrpcCode, toUtf8 } from "@quorate/proto";
+import { EMPTY, equals, GrpcCode, readU32LE, toUtf8, writeU32LE } from "@quorate/proto";
 import {
   type CallContext,
   joinMessage,
@@ -39,13 +39,11 @@ import {
   MAX_CALLS,
   NO_TIME,
   ReceiveWindow,
-  readU32LE,
   repeatable,
   SendWindow,
   TARGET_BYTES,
   ToFront,
   ToMember,
-  writeU32LE,
 } from "./protocol.ts";
 import { type RecordHead, RingError, type RingRecord } from "./ring.ts";
 

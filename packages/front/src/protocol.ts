@@ -34,7 +34,7 @@
  * Messages of a call are bounded by what the other end has taken: a sender stops at WINDOW_BYTES.
  * An end that is sent more breaks the link.
  */
-import { alloc, toUtf8, utf8Length, writeUtf8 } from "@quorate/proto";
+import { alloc, readU32LE, toUtf8, utf8Length, writeU32LE, writeUtf8 } from "@quorate/proto";
 import { type RecordHead, RingError } from "./ring.ts";
 
 export const ToMember = {
@@ -147,16 +147,6 @@ export function given(text: Text): string {
 export function repeatable(message: Uint8Array): Uint8Array | undefined {
   // A copy: what it is a view of is far larger.
   return message.length > MAX_REPEATED_BYTES ? undefined : message.slice();
-}
-
-/** A number of four bytes. */
-export function readU32LE(bytes: Uint8Array, at: number): number {
-  return (bytes[at] | (bytes[at + 1] << 8) | (bytes[at + 2] << 16) | (bytes[at + 3] << 24)) >>> 0;
-}
-
-/** Writes a number of four bytes. */
-export function writeU32LE(bytes: Uint8Array, at: number, value: number): void {
-  for (let i = 0; i < 4; i++) bytes[at + i] = value >>> (8 * i);
 }
 
 /** What an end may still send of a call's messages. */

@@ -8,6 +8,7 @@
  * All calls of the front-end are then cancelled, as for a connection that is lost.
  */
 import { BriefMap, type Clock, type HttpExchangeHandler, type Logger } from "@quorate/host";
+import { readU32LE } from "@quorate/proto";
 import {
   DeadlineQueue,
   HttpDate,
@@ -29,7 +30,6 @@ import {
   MAX_CALLS,
   MAX_HEAD_BYTES,
   MAX_IDENTITIES,
-  readU32LE,
   ToMember,
   WINDOW_BYTES,
 } from "./protocol.ts";

@@ -28,7 +28,7 @@
  * the rolling checksum). With the mark, a reader can distinguish a torn write at the end, which was
  * never acknowledged, from damage to a record that was.
  */
-import { crc32c, raftpb } from "@quorate/proto";
+import { crc32c, raftpb, writeU32LE } from "@quorate/proto";
 
 /** `walpb.Record.type`. */
 export const RecordType = { Metadata: 1, Entry: 2, State: 3, Crc: 4, Snapshot: 5 } as const;
@@ -103,17 +103,9 @@ export function segmentFor(segments: readonly SegmentName[], index: number): num
  * on disk. @param data of MARK_BYTES
  */
 export function encodeMark(data: Uint8Array, durableBytes: number): void {
-  putUint32(data, 0, durableBytes);
-  putUint32(data, 4, Math.floor(durableBytes / 2 ** 32));
-  putUint32(data, 8, crc32c(0, data, 0, 8));
-}
-
-/** Little-endian; bits above the 32nd are dropped. */
-function putUint32(data: Uint8Array, at: number, value: number): void {
-  data[at] = value;
-  data[at + 1] = value >>> 8;
-  data[at + 2] = value >>> 16;
-  data[at + 3] = value >>> 24;
+  writeU32LE(data, 0, durableBytes);
+  writeU32LE(data, 4, Math.floor(durableBytes / 2 ** 32));
+  writeU32LE(data, 8, crc32c(0, data, 0, 8));
 }
 
 /** The length in a durable mark, or undefined if the bytes are not a mark. */

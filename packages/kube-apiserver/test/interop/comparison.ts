@@ -2,8 +2,10 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
-import { switchOption, valueOption } from "../../../../scripts/dev/command-line.ts";
-import type { ApiResponse } from "./rest/exchange.ts";
+import { startApiServer } from "@quorate/kube-apiserver/node";
+import { readArguments, switchOption, valueOption } from "../../../../scripts/dev/command-line.ts";
+import { withKubeApiserver } from "./kube-process.ts";
+import { type ApiAccess, type ApiResponse, accessOf } from "./rest/exchange.ts";
 
 /** The options of a comparison with a kube-apiserver of its own. @param what it answers */
 export const comparisonOptions = (what: string) => ({
@@ -46,4 +48,33 @@ export function areSame(ours: readonly Answer[], theirs: readonly Answer[]): boo
   }
   console.log(`\n${theirs.length} answers, ${differences} differences`);
   return differences === 0;
+}
+
+/** The same requests to any server, and its answers. */
+type Play = (access: ApiAccess) => Promise<Answer[]>;
+
+/** Plays with a new server of ours. */
+export const onOurs =
+  (options: Parameters<typeof startApiServer>[0] = {}) =>
+  async (play: Play): Promise<Answer[]> => {
+    await using api = await startApiServer(options);
+    return await play(accessOf(api.kubeconfig));
+  };
+
+/**
+ * A command that plays with a server of ours and compares the answers with kube-apiserver's, which
+ * are those of the directory unless the command line names an etcd. Sets the exit code.
+ */
+export async function comparePlay(
+  help: string,
+  directory: string,
+  play: Play,
+  withOurs: (play: Play) => Promise<Answer[]> = onOurs(),
+): Promise<void> {
+  const { values } = readArguments(help, comparisonOptions("answers"));
+  const { etcd, record } = values;
+  const theirs =
+    etcd === undefined ? keptAnswers<Answer>(directory) : await withKubeApiserver(etcd, play);
+  if (record) keepAnswers(directory, theirs);
+  process.exitCode = areSame(await withOurs(play), theirs) ? 0 : 1;
 }

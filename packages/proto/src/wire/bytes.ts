@@ -247,6 +247,16 @@ export function readU32BE(bytes: Uint8Array, offset: number): number {
   );
 }
 
+/** Little-endian uint32 at `at`, which must be within the bytes. */
+export function readU32LE(bytes: Uint8Array, at: number): number {
+  return (bytes[at] | (bytes[at + 1] << 8) | (bytes[at + 2] << 16) | (bytes[at + 3] << 24)) >>> 0;
+}
+
+/** Writes the low 32 bits of value little-endian at `at`. */
+export function writeU32LE(bytes: Uint8Array, at: number, value: number): void {
+  for (let i = 0; i < 4; i++) bytes[at + i] = value >>> (8 * i);
+}
+
 /** Writes the low 32 bits of value big-endian at offset; throws RangeError past the end. */
 export function writeU32BE(bytes: Uint8Array, value: number, offset: number): void {
   if (offset < 0 || offset + 4 > bytes.length)
