@@ -182,7 +182,7 @@ export class PolicyRuntime {
       this.#options.plugins.has(name) ? [make()] : [];
     return admissionChain([
       namespaceLifecycle(namespaces, clock),
-      ...optional("LimitRanger", () => limitRanger((namespace) => this.#limitRanges(namespace))),
+      ...optional("LimitRanger", () => limitRanger(this.#present(LIMIT_RANGES))),
       ...optional("Priority", () => podPriority(this.#defaultPriorities, this.#finder(PRIORITIES))),
       ...optional("RuntimeClass", () => runtimeClass(this.#finder(RUNTIMES))),
       signerPermissions(authorizer),
@@ -208,19 +208,18 @@ export class PolicyRuntime {
     };
   }
 
-  /** Read at each new pod and claim, so that one that was just made counts. */
-  async #limitRanges(namespace: string): Promise<readonly KubeObject[]> {
-    const { items } = await this.client.list(LIMIT_RANGES, namespace, 0);
-    return items.map((item) => item.object());
+  /** Reads all of a namespace at each request that they may judge: one that was just made counts. */
+  #present(ref: ResourceRef): (namespace: string) => Promise<readonly KubeObject[]> {
+    return async (namespace) => {
+      const { items } = await this.client.list(ref, namespace, 0);
+      return items.map((item) => item.object());
+    };
   }
 
   get #quotaDeps(): QuotaDeps {
     return {
       mayHaveQuotas: (namespace) => (this.#quotas.get(namespace) ?? 0) > 0,
-      quotasOf: async (namespace) => {
-        const { items } = await this.client.list(QUOTAS, namespace, 0);
-        return items.map((item) => item.object());
-      },
+      quotasOf: this.#present(QUOTAS),
       writeStatus: async (quota) => {
         const { namespace = "", name = "", resourceVersion } = quota.metadata;
         const change = (): KubeObject => quota;
