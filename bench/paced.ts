@@ -27,7 +27,7 @@ export interface SlowCall {
 }
 
 /** How many of the slowest calls a result has at most. */
-export const MAX_SLOWEST = 5000;
+const MAX_SLOWEST = 5000;
 
 /**
  * Runs a load's calls at a rate.
