@@ -208,7 +208,7 @@ export class PolicyRuntime {
     };
   }
 
-  /** Reads all of a namespace at each request that they may judge: one that was just made counts. */
+  /** Reads all of a namespace at each request that they judge: one that was just made counts. */
   #present(ref: ResourceRef): (namespace: string) => Promise<readonly KubeObject[]> {
     return async (namespace) => {
       const { items } = await this.client.list(ref, namespace, 0);
