@@ -54,8 +54,8 @@ export class Machine {
       return diskRandom.unit() * (slow && links.faulty ? options.slowSyncMs : options.syncMs);
     };
     this.disk = new MemoryDisk({ clock, syncDelayMs });
-    // Batches of two changes, 200 ms each, would be a machine on which no load ever ends.
-    const writeMs = Math.min(options.backendWriteMs, 10 * batchOpsOf(options));
+    // Some loads never end on a store that takes longer for a change: 10 ms at most was too long.
+    const writeMs = Math.min(options.backendWriteMs, 5 * batchOpsOf(options));
     this.keyspaces = new MemoryKeyspaceOpener(this.disk, {
       clock,
       writeDelayMs: () => diskRandom.unit() * writeMs,
