@@ -69,7 +69,7 @@ export const MEMBER_BUGS: Readonly<Record<string, CatalogueBug>> = {
       latencyMs: 1,
       jitterMs: 1,
     },
-    seed: 10,
+    seed: 17,
   },
   "heals-by-word-alone": {
     at: "member/src/corruption/healer.ts#Healer.#attempt",
@@ -200,7 +200,7 @@ export const MEMBER_BUGS: Readonly<Record<string, CatalogueBug>> = {
       maxMembers: 7,
       maxLearners: 3,
     },
-    seed: 3,
+    seed: 4,
   },
   "new-leader-keeps-lease-times": {
     at: "member/src/lease/keeper.ts#LeaseKeeper.#countAll",
@@ -208,7 +208,7 @@ export const MEMBER_BUGS: Readonly<Record<string, CatalogueBug>> = {
     put: "$clock.monotonicMs()",
     tests: ["packages/server/test/lease*.test.ts"],
     sim: { theme: "handovers" },
-    seed: 10,
+    seed: 31,
   },
   "last-voter-forgets": {
     at: "member/src/loop/loop.ts#MemberLoop.#process",
@@ -229,7 +229,7 @@ export const MEMBER_BUGS: Readonly<Record<string, CatalogueBug>> = {
     find: "$epoch.confirmedMs = $askedMs",
     put: "$epoch.confirmedMs = Math.max($askedMs, this.#deps.clock.monotonicMs())",
     tests: ["packages/member/test/lease-keeper.test.ts"],
-    seed: 52,
+    seed: 106,
   },
   "parts-of-several-revisions": {
     at: "services/src/v3/range-stream.ts#chunkSteps",

@@ -52,7 +52,7 @@ export const STORE_BUGS: Readonly<Record<string, CatalogueBug>> = {
       backendWriteMs: 0,
       valueBytes: 0,
     },
-    seed: 4,
+    seed: 6,
   },
   "half-an-entry-read": {
     at: "store/src/mvcc/read-view.ts#ReadView.resolve",

@@ -8,14 +8,14 @@ export const USER_BUGS: Readonly<Record<string, CatalogueBug>> = {
     find: `$op?.case === "requestTxn"`,
     put: "false",
     sim: USERS,
-    seed: 3,
+    seed: 17,
   },
   "comparisons-unchecked": {
     at: "store/src/auth/request-operations.ts#txnOperations",
     find: `for (const $compare of $request.compare) yield keysOperation("read", $compare);`,
     put: "",
     sim: USERS,
-    seed: 10,
+    seed: 4,
   },
   "branch-not-taken-unchecked": {
     at: "store/src/auth/request-operations.ts#txnOperations",
@@ -43,7 +43,7 @@ export const USER_BUGS: Readonly<Record<string, CatalogueBug>> = {
     find: "if ($lease !== 0n) yield* $operations;",
     put: "",
     sim: USERS,
-    seed: 15,
+    seed: 17,
   },
   "lease-revocation-unchecked": {
     at: "store/src/auth/request-operations.ts#TABLE",
@@ -57,14 +57,14 @@ export const USER_BUGS: Readonly<Record<string, CatalogueBug>> = {
     find: "permissions($state, $identity)?.covers($access, $key, $rangeEnd)",
     put: "permissions($state, $identity)?.covers($access, $key, EMPTY)",
     sim: USERS,
-    seed: 11,
+    seed: 10,
   },
   "old-auth-revision-accepted": {
     at: "store/src/auth/authorize.ts#keysVerdict",
     find: `if ($authRevision < $state.revision) return "AuthOldRevision";`,
     put: "",
     sim: USERS,
-    seed: 3,
+    seed: 9,
   },
   "merged-permissions-outlive-a-role": {
     at: "store/src/auth/auth-state.ts#AuthState.#takeRole",
@@ -94,14 +94,14 @@ export const USER_BUGS: Readonly<Record<string, CatalogueBug>> = {
     find: "$state.observer?.invalidated($name);",
     put: "",
     sim: USERS,
-    seed: 58,
+    seed: 33,
   },
   "token-outlives-its-password": {
     at: "store/src/auth/apply-auth.ts#userChangePassword",
     find: "$state.observer?.invalidated($user.name);",
     put: "",
     sim: USERS,
-    seed: 5,
+    seed: 17,
   },
   "token-outlives-its-user-in-the-log": {
     at: "store/src/auth/authorize.ts#userVerdict",
@@ -143,7 +143,7 @@ export const USER_BUGS: Readonly<Record<string, CatalogueBug>> = {
     find: `if ($keys.length > 0) await $member.permit($caller, { kind: "leaseKeys", request: $keys });`,
     put: "",
     sim: USERS,
-    seed: 10,
+    seed: 1,
   },
   "watch-outlives-its-permission": {
     at: "member/src/identity/access-control.ts#AccessControl.changed",
@@ -172,7 +172,7 @@ export const USER_BUGS: Readonly<Record<string, CatalogueBug>> = {
     find: "if ($checkedRevision !== $revision) continue;",
     put: "",
     sim: USERS,
-    seed: 5,
+    seed: 10,
   },
   "a failed login counts as if none before it had been forgiven": {
     at: "member/src/identity/login-limits.ts#Failures.failed",

@@ -7,7 +7,7 @@ export const WIRE_BUGS: Readonly<Record<string, CatalogueBug>> = {
     find: "$larger.set($part);",
     put: "",
     sim: { clientWires: true, faultPhaseMs: 2000 },
-    seed: 1,
+    seed: 274,
   },
   "stream-window-ignored": {
     at: "rpc/src/http2/sender.ts#Sender.#pump",
@@ -21,7 +21,7 @@ export const WIRE_BUGS: Readonly<Record<string, CatalogueBug>> = {
     find: "$length > DEFAULT_MAX_FRAME_BYTES",
     put: "false",
     sim: { clientWires: true, corruption: 0.01, faultPhaseMs: 2000 },
-    seed: 4,
+    seed: 231,
   },
   "gather-buffer-reused": {
     at: "transport/src/frames.ts#FrameReader.push",
