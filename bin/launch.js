@@ -57,7 +57,8 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
  * happened before main, so the process can still be replaced by a leaner one.
  * @param {string} name the program's name for messages
  * @param {string} target an absolute path, or one from the repository's root
- * @param {string[]} flags for Node, "--name=value", where none of the same name was given
+ * @param {string[]} flags for Node, "--name=value", where none was given whose name begins theirs:
+ * --max-old-space-size wins over --max-old-space-size-percentage
  * @param {Record<string, string>} variables for the environment, where they are not set; they need
  * flags to come with
  */
@@ -69,12 +70,11 @@ export async function launch(name, target, flags = [], variables = {}) {
   );
   // A listener takes the place of Node's own: a process that is not started again has no flag.
   if (!wantsInspector) process.on("SIGUSR1", () => {});
-  const nodeFlags = wantsInspector ? flags : [...flags, NO_DEBUG_SIGNAL];
+  const wanted = wantsInspector ? flags : [...flags, NO_DEBUG_SIGNAL];
+  const nodeFlags = notGiven(wanted, (process.env.NODE_OPTIONS ?? "").split(" "));
   if (Number.parseInt(process.versions.node, 10) >= MIN_MAJOR) {
     if (mark === "pipe") dieWithLauncher();
-    const missing = nodeFlags.filter(
-      (flag) => !process.execArgv.some((given) => given.split("=")[0] === flag.split("=")[0]),
-    );
+    const missing = notGiven(nodeFlags, process.execArgv);
     // A short command is not started again for the signal alone: it has the listener.
     const mustRestart = missing.some((flag) => flag !== NO_DEBUG_SIGNAL);
     if (mustRestart && mark === undefined) startAgain("flags", missing, variables);
@@ -102,6 +102,13 @@ export async function launch(name, target, flags = [], variables = {}) {
   } else {
     runAsChild(name, node, args, variables);
   }
+}
+
+/** Those of `flags` that no flag among `words` takes the place of. V8 takes "_" for "-". */
+function notGiven(flags, words) {
+  const nameOf = (flag) => flag.split("=")[0].replaceAll("_", "-");
+  const names = words.filter((word) => word.startsWith("--")).map(nameOf);
+  return flags.filter((flag) => !names.some((name) => nameOf(flag).startsWith(name)));
 }
 
 /** The path of the pinned Node, or undefined if npm has not installed it. */

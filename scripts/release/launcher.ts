@@ -6,6 +6,9 @@ import { defined } from "@quorate/proto";
 import type { Platform } from "./platform.ts";
 import type { ReleaseProgram } from "./programs.ts";
 
+const isHeapLimit = (flag: string): boolean => flag.startsWith("--max-old-space-size");
+const isNoHeapLimit = (flag: string): boolean => !isHeapLimit(flag);
+
 /**
  * The script that starts `program`. `libatomic` is the directory, from the release's, of a
  * libatomic for systems that have none.
@@ -46,11 +49,20 @@ export function launcherText(
   }
   for (const [name, value] of Object.entries(program.variables))
     lines.push(`export ${name}="\${${name}:-${value}}"`);
+  const [heap, flags] = [program.flags.find(isHeapLimit), program.flags.filter(isNoHeapLimit)];
+  if (heap !== undefined) {
+    lines.push(
+      "# A limit of the heap in NODE_OPTIONS is the user's; the flag would win over it.",
+      `h=${heap}`,
+      `case "\${NODE_OPTIONS:-}" in *--max[-_]old[-_]space[-_]size*) h= ;; esac`,
+    );
+  }
+  const words = ['"$d/lib/node"', "$s", ...(heap === undefined ? [] : ["$h"]), ...flags];
   lines.push(
     "# SIGUSR1 would open Node's inspector to every local user; NODE_OPTIONS may name its port.",
     "s=--disable-sigusr1",
     `case "\${NODE_OPTIONS:-}" in *--inspect* | *--debug-port*) s= ;; esac`,
-    `exec ${['"$d/lib/node"', "$s", ...program.flags, `"$d/lib/${program.name}.mjs"`].join(" ")} "$@"`,
+    `exec ${words.join(" ")} "$d/lib/${program.name}.mjs" "$@"`,
     "",
   );
   return lines.join("\n");

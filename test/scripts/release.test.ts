@@ -252,6 +252,16 @@ test("each program's launcher is a shell script that is well formed, with the fl
     }
   }
   const [quorate] = releasePrograms();
+  const limit = quorate.flags.find((flag) => flag.startsWith("--max-old-space-size"));
+  assert.ok(limit !== undefined);
+  const args = (options: string): string => {
+    const text = launcherText(quorate, platforms[0], undefined).replace("exec ", "echo ");
+    return spawnSync("sh", [], { input: text, encoding: "utf8", env: { NODE_OPTIONS: options } })
+      .stdout;
+  };
+  assert.ok(args("").includes(limit), args(""));
+  for (const own of ["--max-old-space-size=900", "--trace-gc --max_old_space_size=900"])
+    assert.ok(!args(own).includes("--max-old"), args(own));
   assert.ok(
     quorate.flags.length > 0 && Object.keys(quorate.variables).length > 0 && quorate.hasMain,
     JSON.stringify(quorate),

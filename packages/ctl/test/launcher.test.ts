@@ -231,16 +231,25 @@ test("a program with a function main runs it in a process that has not translate
     start,
     readFileSync(launcher, "utf8").replace(
       JSON.stringify(probe),
-      `${JSON.stringify(program)}, ["--max-semi-space-size=8"]`,
+      `${JSON.stringify(program)}, ["--max-semi-space-size=8", "--max-old-space-size-percentage=75"]`,
     ),
   );
-  for (const [time, given, flags] of [
-    ["first", ["--no-opt"], ["--no-opt", "--max-semi-space-size=8", "--disable-sigusr1"]],
-    ["second", ["--no-opt"], ["--no-opt", "--max-semi-space-size=8", "--disable-sigusr1"]],
-    ["with a flag of one's own", ["--max-semi-space-size=32"], ["--max-semi-space-size=32"]],
+  const [young, heap, signal] = [
+    "--max-semi-space-size=8",
+    "--max-old-space-size-percentage=75",
+    "--disable-sigusr1",
+  ];
+  const [ownYoung, ownHeap] = ["--max-semi-space-size=32", "--max_old_space_size=900"];
+  for (const [time, given, options, flags] of [
+    ["first", ["--no-opt"], "", ["--no-opt", young, heap, signal]],
+    ["second", ["--no-opt"], "", ["--no-opt", young, heap, signal]],
+    ["with a flag of one's own", [ownYoung], "", [ownYoung, heap, signal]],
+    ["with one's own heap", [ownHeap], "", [ownHeap, young, signal]],
+    ["with one's own heap in the environment", [], ownHeap, [young, signal]],
   ] as const) {
     const { pid, status, stdout, stderr } = spawnSync(process.execPath, [...given, start, "a b"], {
       encoding: "utf8",
+      env: { ...process.env, NODE_OPTIONS: options },
     });
     assert.deepEqual([status, stderr], [0, ""], time);
     assert.deepEqual(
