@@ -12,8 +12,7 @@
 
 import { rmSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
-import { Worker } from "node:worker_threads";
-import { fromUtf8, KVService, LeaseService, MaintenanceService, PutRequest } from "@quorate/proto";
+import { fromUtf8, KVService, LeaseService, MaintenanceService } from "@quorate/proto";
 import {
   count,
   readArguments,
@@ -25,13 +24,14 @@ import { CallError, TestClient } from "../test/support/client.ts";
 import { startCluster, type TestCluster } from "../test/support/cluster.ts";
 import { type Executable, etcd, quorate } from "../test/support/executables.ts";
 import { type HeavyCall, heavyCalls, type Scene } from "./hold/calls.ts";
+import { each, putMany, unsortedValues } from "./hold/fill.ts";
 import { readHttp } from "./hold/http.ts";
+import { Prober } from "./hold/other-client.ts";
 import { pinToOneProcessor } from "./hold/pin.ts";
-import type { ProberData, ProberReport } from "./hold/prober.ts";
+import type { ProberReport } from "./hold/prober.ts";
 import { takeSnapshot } from "./hold/snapshot.ts";
 import { longestTurn, probeSocket, type Turns } from "./hold/turns.ts";
 import { watchAll } from "./hold/watch.ts";
-import { keyOf, randomValue } from "./keys.ts";
 import { align } from "./report.ts";
 import { peakResidentBytes } from "./usage.ts";
 
@@ -62,9 +62,6 @@ const calls = heavyCalls.filter(
   ({ name }) => wanted.length === 0 || wanted.some((text) => name.includes(text)),
 );
 const MIB = 2 ** 20;
-/** Keys of one transaction, and such transactions under way, while the store is filled. */
-const FILL_OPS = 100;
-const FILL_CALLS = 32;
 const VALUE_BYTES = 64;
 const IDLE_MS = 5000;
 const PUT_PAUSE_MS = 2;
@@ -84,50 +81,6 @@ interface Row {
   readonly leaderChanged: boolean;
 }
 
-/** Runs `task` for each number below `total`, some at a time. */
-async function each(
-  total: number,
-  atOnce: number,
-  task: (i: number) => Promise<unknown>,
-): Promise<void> {
-  let next = 0;
-  const work = async (): Promise<void> => {
-    while (next < total) await task(next++);
-  };
-  await Promise.all(Array.from({ length: Math.min(atOnce, total) }, work));
-}
-
-async function putMany(
-  client: TestClient,
-  letter: string,
-  total: number,
-  lease: bigint,
-): Promise<void> {
-  await each(Math.ceil(total / FILL_OPS), FILL_CALLS, (part) => {
-    const first = part * FILL_OPS;
-    const success = Array.from({ length: Math.min(FILL_OPS, total - first) }, (_, i) => ({
-      request: {
-        case: "requestPut" as const,
-        // Values whose order is not that of the keys.
-        value: PutRequest.create({
-          key: keyOf(letter, first + i),
-          value: valueFor(first + i),
-          lease,
-        }),
-      },
-    }));
-    return client.call(KVService.methods.Txn, { compare: [], success, failure: [] }, LIMIT_MS);
-  });
-}
-
-const filler = randomValue(VALUE_BYTES);
-
-function valueFor(i: number): Uint8Array {
-  const value = Uint8Array.from(filler);
-  value.set(fromUtf8(String((i * 7_919) % 1_000_003).padStart(7, "0")), 0);
-  return value;
-}
-
 async function fill(
   client: TestClient,
   program: string,
@@ -135,11 +88,12 @@ async function fill(
   cluster: TestCluster,
 ): Promise<Scene> {
   const startMs = performance.now();
+  const valueAt = unsortedValues(VALUE_BYTES);
   const { ID: lease } = await client.call(LeaseService.methods.LeaseGrant, { TTL: 36_000 });
-  await putMany(client, "k", keys, 0n);
+  await putMany(client, "k", { first: 0, total: keys }, valueAt);
   const { header } = await client.call(KVService.methods.Range, { key: fromUtf8("k") });
-  await putMany(client, "k", Math.floor(keys / 5), 0n);
-  await putMany(client, "l", leased, lease);
+  await putMany(client, "k", { first: 0, total: Math.floor(keys / 5) }, valueAt);
+  await putMany(client, "l", { first: 0, total: leased }, valueAt, lease);
   await each(leases, 512, () =>
     client.call(LeaseService.methods.LeaseGrant, { TTL: 36_000 }, LIMIT_MS),
   );
@@ -158,41 +112,6 @@ async function fill(
     http: (method, path, body, reading) =>
       readHttp(clientAddress, { method, path, body }, LIMIT_MS, reading),
   };
-}
-
-/** The other client. */
-class Prober {
-  readonly #worker: Worker;
-  #take: (report: ProberReport) => void = () => {};
-  #failed: (error: Error) => void = () => {};
-
-  private constructor(worker: Worker) {
-    this.#worker = worker;
-    worker.on("message", (report: ProberReport) => this.#take(report));
-    worker.on("error", (error: Error) => this.#failed(error));
-  }
-
-  static async start(data: ProberData): Promise<Prober> {
-    const worker = new Worker(new URL("./hold/prober.ts", import.meta.url), { workerData: data });
-    await new Promise((resolve, reject) => {
-      worker.once("message", resolve);
-      worker.once("error", reject);
-    });
-    return new Prober(worker);
-  }
-
-  /** What was measured since the last report. */
-  report(): Promise<ProberReport> {
-    return new Promise((resolve, reject) => {
-      this.#take = resolve;
-      this.#failed = reject;
-      this.#worker.postMessage("report");
-    });
-  }
-
-  async stop(): Promise<void> {
-    await this.#worker.terminate();
-  }
 }
 
 async function leaderOf(

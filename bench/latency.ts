@@ -10,11 +10,14 @@ import {
   switchOption,
   valueOption,
 } from "../scripts/dev/command-line.ts";
-import { startCluster } from "../test/support/cluster.ts";
+import { TestClient } from "../test/support/client.ts";
+import { startCluster, type TestCluster } from "../test/support/cluster.ts";
 import type { Executable } from "../test/support/executables.ts";
 import { Agents, agentEnv } from "./agents.ts";
 import { leaderUrl } from "./calls.ts";
 import { comparison, inTurn, programsOf } from "./comparison.ts";
+import { callsNamed, type HeavyCall, sceneOf } from "./hold/calls.ts";
+import { distinctValues, putMany } from "./hold/fill.ts";
 import { runCount } from "./load.ts";
 import { type PacedResult, runPaced } from "./paced.ts";
 import { align, median } from "./report.ts";
@@ -32,6 +35,10 @@ const { values: args } = readArguments(help, {
   ),
   size: valueOption("members, 1 by default; --tls encrypts", "1"),
   tls: switchOption(""),
+  meanwhile: valueOption(
+    'calls of ./dev bench hold, parted by ";": each load once beside each, made again and again',
+    "",
+  ),
   trace: valueOption("tells what our members did during so many of the slowest calls", ""),
 });
 
@@ -43,6 +50,17 @@ const chosen = args.rows.split(";").map((name): Row => {
   const row = rows.find((one) => one.name.startsWith(name));
   return row ?? refuse(`--rows: no load begins with "${name}"`);
 });
+
+/** Calls that run beside a load; none at all is the first. */
+const beside: readonly (HeavyCall | undefined)[] =
+  args.meanwhile === ""
+    ? [undefined]
+    : args.meanwhile
+        .split(";")
+        .map((name) => callsNamed(name)[0] ?? refuse(`--meanwhile: no call is called "${name}"`));
+/** So many keys are there for the calls beside. */
+const KEYS_BESIDE = 100_000;
+const VALUE_BYTES = 256;
 
 interface Figure extends PacedResult {
   readonly program: string;
@@ -68,25 +86,67 @@ async function measure(program: Executable, figures: Figure[]): Promise<void> {
     const ready = ground(target, leader, 10_000, 256, 1);
     const { load, count: calls } = preparation(ready);
     await runCount(load, calls);
-    for (const row of chosen) {
-      for (const ratePerS of rates) {
-        const timing = { ratePerS, warmUpMs: WARM_UP_MS, durationMs };
-        const result = await runPaced(row.load(ready), timing);
-        figures.push({ ...result, program: program.name, load: row.name, rate: ratePerS });
-        const { p50Ms, p99Ms, p999Ms, longestMs, missed, failed } = result;
-        const latencies = [p50Ms, p99Ms, p999Ms, longestMs].map((ms) => ms.toFixed(1)).join("/");
-        console.error(
-          `${program.name}, ${row.name}, ${ratePerS}/s: ${latencies} ms (p50/p99/p99.9/most), ` +
-            `${missed} missed, ${failed} failed`,
-        );
-        if (agents === undefined) continue;
-        const told = stories(result.slowest, await agents.traced(), traced);
-        console.error(told.map((line) => `  ${line}`).join("\n"));
-      }
+    if (args.meanwhile !== "") await fill(cluster, leader);
+    const cases = chosen.flatMap((row) =>
+      rates.flatMap((ratePerS) => beside.map((call) => ({ row, ratePerS, call }))),
+    );
+    for (const { row, ratePerS, call } of cases) {
+      const timing = { ratePerS, warmUpMs: WARM_UP_MS, durationMs };
+      const repeated = call === undefined ? undefined : new Repeated(call, cluster, leader);
+      const result = await runPaced(row.load(ready), timing);
+      const times = await repeated?.stop();
+      const name = call === undefined ? row.name : `${row.name}, beside ${call.name}`;
+      figures.push({ ...result, program: program.name, load: name, rate: ratePerS });
+      const { p50Ms, p99Ms, p999Ms, longestMs, missed, failed } = result;
+      const latencies = [p50Ms, p99Ms, p999Ms, longestMs].map((ms) => ms.toFixed(1)).join("/");
+      console.error(
+        `${program.name}, ${name}, ${ratePerS}/s: ${latencies} ms (p50/p99/p99.9/most), ` +
+          `${missed} missed, ${failed} failed${times === undefined ? "" : `, ${times} calls beside`}`,
+      );
+      if (agents === undefined) continue;
+      const told = stories(result.slowest, await agents.traced(), traced);
+      console.error(told.map((line) => `  ${line}`).join("\n"));
     }
   } finally {
     agents?.close();
     await cluster.destroy();
+  }
+}
+
+/** The keys that the calls beside a load read. */
+async function fill(cluster: TestCluster, leader: string): Promise<void> {
+  const client = new TestClient(new URL(leader).host, cluster.identity);
+  try {
+    await putMany(client, "k", { first: 0, total: KEYS_BESIDE }, distinctValues(VALUE_BYTES));
+  } finally {
+    client.close();
+  }
+}
+
+/** A call that a client makes again and again until it is told to stop. */
+class Repeated {
+  readonly #client: TestClient;
+  readonly #ended: Promise<number>;
+  #isStopping = false;
+
+  constructor(call: HeavyCall, cluster: TestCluster, leader: string) {
+    const address = new URL(leader).host;
+    this.#client = new TestClient(address, cluster.identity);
+    this.#ended = this.#run(call, sceneOf(KEYS_BESIDE, address, cluster.identity));
+    // Reported by stop().
+    this.#ended.catch(() => {});
+  }
+
+  async #run(call: HeavyCall, scene: ReturnType<typeof sceneOf>): Promise<number> {
+    let times = 0;
+    for (; !this.#isStopping; times++) await call.run(this.#client, scene);
+    return times;
+  }
+
+  /** Resolves with the number of calls that were made. */
+  async stop(): Promise<number> {
+    this.#isStopping = true;
+    return this.#ended.finally(() => this.#client.close());
   }
 }
 

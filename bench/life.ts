@@ -156,7 +156,7 @@ export async function measureManyPuts(
  * Bytes of the disk that the files below a directory take (a file of zeros that were never written
  * takes none).
  */
-function sizeOf(dir: string): number {
+export function sizeOf(dir: string): number {
   let bytes = 0;
   for (const entry of readdirSync(dir, { recursive: true, withFileTypes: true })) {
     if (entry.isFile()) bytes += statSync(join(entry.parentPath, entry.name)).blocks * 512;

@@ -17,8 +17,11 @@ import {
   RangeRequest_SortTarget,
   type RequestOp,
 } from "@quorate/proto";
+import type { ClientIdentity } from "../../scripts/cluster/health.ts";
 import type { TestClient } from "../../test/support/client.ts";
+import { keyOf } from "../keys.ts";
 import type { Reading } from "./http.ts";
+import { takeSnapshot } from "./snapshot.ts";
 
 /** The keys that are there, and what else a call needs to know. */
 export interface Scene {
@@ -56,6 +59,8 @@ const { VALUE, MOD, VERSION } = RangeRequest_SortTarget;
 const { ASCEND, DESCEND } = RangeRequest_SortOrder;
 const ALL = { key: new Uint8Array(1), rangeEnd: new Uint8Array(1) };
 const TXN_OPS = 128;
+/** What a call of a store of any size may take. */
+const LIMIT_MS = 3_600_000;
 
 type RangeOptions = Partial<RangeRequest>;
 
@@ -145,6 +150,14 @@ export const heavyCalls: readonly HeavyCall[] = [
   ...lists(),
   range("range of all, keys only", { keysOnly: true }),
   range("range of all, count only", { countOnly: true }),
+  {
+    name: "list of 10,000 in the middle",
+    run: (client, { keys, limitMs }) => {
+      const key = keyOf("k", Math.floor(keys / 2));
+      const rangeEnd = fromUtf8("l");
+      return client.call(Range, { key, rangeEnd, limit: 10_000 }, limitMs);
+    },
+  },
   range("range of all, changed since the last revision but one", {
     minModRevision: Number.MAX_SAFE_INTEGER,
   }),
@@ -217,7 +230,7 @@ export const heavyCalls: readonly HeavyCall[] = [
   {
     name: "txn that deletes a tenth of the keys",
     run: (client, { keys, limitMs }) => {
-      const rangeEnd = fromUtf8(`k${String(Math.floor(keys / 10)).padStart(7, "0")}`);
+      const rangeEnd = keyOf("k", Math.floor(keys / 10));
       const value = DeleteRangeRequest.create({ key: fromUtf8("k"), rangeEnd });
       return client.call(
         Txn,
@@ -233,7 +246,7 @@ export const heavyCalls: readonly HeavyCall[] = [
   {
     name: "compaction, physical",
     run: async (client, { limitMs }) => {
-      const { header } = await client.call(Range, { key: fromUtf8("one") });
+      const { header } = await client.call(Range, { key: fromUtf8("one") }, limitMs);
       await client.call(Compact, { revision: header!.revision, physical: true }, limitMs);
     },
   },
@@ -242,3 +255,22 @@ export const heavyCalls: readonly HeavyCall[] = [
     run: (client, { limitMs }) => client.call(MaintenanceService.methods.Defragment, {}, limitMs),
   },
 ];
+
+/** The calls whose names hold `text`. */
+export function callsNamed(text: string): readonly HeavyCall[] {
+  return heavyCalls.filter(({ name }) => name.includes(text));
+}
+
+/** What calls need to know that neither watch nor read leases. */
+export function sceneOf(keys: number, address: string, identity: ClientIdentity): Scene {
+  return {
+    keys,
+    lease: 0n,
+    leasedKeys: 0,
+    firstRevision: 1,
+    limitMs: LIMIT_MS,
+    snapshot: () => takeSnapshot(address, identity, LIMIT_MS),
+    watch: () => Promise.reject(new Error("no watch is part of this")),
+    http: () => Promise.reject(new Error("no call over HTTP is part of this")),
+  };
+}

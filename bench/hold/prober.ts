@@ -21,6 +21,7 @@ export interface ProberReport {
   readonly puts: number;
   readonly failed: number;
   readonly p50Ms: number;
+  readonly p99Ms: number;
   readonly worstMs: number;
 }
 
@@ -63,6 +64,7 @@ parentPort!.on("message", () => {
     puts: latenciesMs.length,
     failed,
     p50Ms: sorted[sorted.length >> 1] ?? Number.NaN,
+    p99Ms: sorted[Math.floor(sorted.length * 0.99)] ?? Number.NaN,
     worstMs: sorted.at(-1) ?? Number.NaN,
   };
   latenciesMs = [];

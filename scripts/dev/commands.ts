@@ -177,6 +177,7 @@ const bench: Group = {
     "http-engine": program("bench/http-engine.ts", "HTTP/1.1 without work"),
     proxy: program("bench/proxy.ts", "grpc-proxy before one member"),
     space: program("bench/space.ts", "compaction and defragmentation of a full store"),
+    sizes: program("bench/sizes.ts", "a store of many keys"),
     startup: program("bench/startup.ts", "the start of the command-line tools"),
     json: program("bench/json.ts", "processor time of the JSON mapping"),
     storm: program("bench/storm.ts", "a crowd of TLS clients, and the puts of others"),
