@@ -39,7 +39,7 @@ import { runSteps, type Steps } from "./backend/steps.ts";
 import { type EtcdSnapshot, exportEtcdFile, type Sha256 } from "./etcd-file/export.ts";
 import { encodeV2Members } from "./etcd-file/v2-members.ts";
 import { Lessor } from "./lease/lessor.ts";
-import { openTables } from "./level-files/records.ts";
+import { type OpenFiles, openTables } from "./level-files/records.ts";
 import { Membership, membershipIn } from "./membership/membership.ts";
 import { Mvcc } from "./mvcc/index.ts";
 import type { ApplyState } from "./requests/request-record.ts";
@@ -204,8 +204,6 @@ export class Store {
       const liveBytes = new LiveBytes();
       const lessor = await Lessor.open(backend, snapshot, path, liveBytes, options.stepKeys);
       if (followsEtcd) lessor.minTtlSeconds = options.minLeaseTtlSeconds ?? 0;
-      // LevelDB has moved all of its log into tables, and nothing has been written since.
-      const tables = options.disk && openTables(options.disk, path, bucketRange(Bucket.key));
       const mvcc = await Mvcc.open(
         backend,
         path,
@@ -213,8 +211,8 @@ export class Store {
         lessor,
         liveBytes,
         options,
-        tables?.records(),
-      ).finally(() => tables?.close());
+        filesOf(options.disk, path),
+      );
       const membership = await Membership.open(backend, snapshot, path);
       membership.check(position.confState, path);
       const alarms = await Alarms.open(backend, snapshot, path);
@@ -376,8 +374,7 @@ export class Store {
     isWanted: () => boolean = () => true,
   ): Promise<EtcdSnapshot> {
     const { disk, sha256 } = this.#options;
-    const open = disk && (() => openTables(disk, this.#path, bucketRange(Bucket.key)));
-    const snapshot = await this.#backend.snapshot(open);
+    const snapshot = await this.#backend.snapshot(filesOf(disk, this.#path));
     try {
       const { confState } = await this.#positionIn(snapshot);
       const options = { storageVersion, isWanted, sha256 };
@@ -438,4 +435,9 @@ export class Store {
   close(options: { flush: boolean }): Promise<void> {
     return this.#backend.close(options);
   }
+}
+
+/** What opens the files of the bucket key, where the store's disk can be read. */
+function filesOf(disk: Disk | undefined, path: string): OpenFiles | undefined {
+  return disk && (() => openTables(disk, path, bucketRange(Bucket.key)));
 }

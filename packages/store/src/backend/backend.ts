@@ -30,7 +30,7 @@
  */
 import type { Keyspace, KeyspaceRecord, KeyspaceSnapshot, KeyspaceWrite } from "@quorate/host";
 import { defined, fromLatin1, type KeyValue, toLatin1 } from "@quorate/proto";
-import type { TableFiles } from "../level-files/records.ts";
+import type { OpenFiles, TableFiles } from "../level-files/records.ts";
 import { STORE_BOUNDS } from "./bounds.ts";
 import { assert } from "./invariants.ts";
 import { RevisionRecords } from "./revision.ts";
@@ -367,7 +367,7 @@ export class Backend {
    * @param openTables opens the files of the tables, which then hold exactly that state; batches
    * wait meanwhile
    */
-  async snapshot(openTables?: () => TableFiles | undefined): Promise<BackendSnapshot> {
+  async snapshot(openTables?: OpenFiles | undefined): Promise<BackendSnapshot> {
     if (openTables === undefined) {
       await this.flush();
       return new BackendSnapshot(this.#keyspace.snapshot(), this.liveSizes());

@@ -14,8 +14,8 @@ import { BytesDamage } from "./bytes.ts";
 import { type LiveTable, liveTables } from "./manifest.ts";
 import { compareUserKeys, MARK_BYTES, type OpenTable, TableRun } from "./table-run.ts";
 
-/** More tables than this are not opened at once. */
-export const MAX_OPEN_TABLES = 1024;
+/** More tables than this are not opened at once: 32 GiB of them. */
+export const MAX_OPEN_TABLES = 4096;
 /** A compaction may replace tables between reading their list and opening them. */
 const MAX_ATTEMPTS = 5;
 const VALUE = 1;
@@ -25,6 +25,9 @@ export interface TableRange {
   readonly from: Uint8Array;
   readonly to: Uint8Array;
 }
+
+/** Opens the tables of a range; undefined where they cannot be read in place. @throws DiskError */
+export type OpenFiles = () => TableFiles | undefined;
 
 /** The open tables of a range, whose records can be read any number of times. */
 export class TableFiles {

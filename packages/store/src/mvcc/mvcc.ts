@@ -17,7 +17,7 @@ import { StoreDamageError } from "../backend/errors.ts";
 import { assert } from "../backend/invariants.ts";
 import { LiveBytes } from "../backend/meta.ts";
 import { decodeRevision, encodeRevision } from "../backend/revision.ts";
-import type { TableRecords } from "../level-files/records.ts";
+import type { OpenFiles } from "../level-files/records.ts";
 import { Compaction } from "./compaction.ts";
 import { HashRuns, hashAll, hashKV, type KeyValueHash } from "./hash.ts";
 import { PinnedView, type PinOptions } from "./pinned-view.ts";
@@ -52,10 +52,13 @@ export class Mvcc {
   readonly #state: MvccState;
   readonly #compaction: Compaction;
   readonly #hashes = new HashRuns();
+  readonly #openFiles: OpenFiles | undefined;
   #open: WriteTxn | undefined;
-  private constructor(state: MvccState, compaction: Compaction) {
+
+  private constructor(state: MvccState, compaction: Compaction, openFiles: OpenFiles | undefined) {
     this.#state = state;
     this.#compaction = compaction;
+    this.#openFiles = openFiles;
     this.view = new ReadView(state);
   }
 
@@ -63,7 +66,8 @@ export class Mvcc {
    * Opens the backend's keys. @param path the store's directory, for error texts @param onProgress
    * called with the number of records read while the index is rebuilt @param leases notified of
    * each key with a lease @param liveBytes notified of the size of each record, now and later
-   * @param steps how long work is cut @throws StoreDamageError for
+   * @param steps how long work is cut @param openFiles opens the bucket key's tables; LevelDB has
+   * moved all of its log into them, and nothing has been written since @throws StoreDamageError for
    * records that a store does not write
    */
   static async open(
@@ -73,21 +77,23 @@ export class Mvcc {
     leases: LeaseBook = noLeases,
     liveBytes: LiveBytes = new LiveBytes(),
     steps: StepOptions = {},
-    records?: TableRecords | undefined,
+    openFiles?: OpenFiles | undefined,
   ): Promise<Mvcc> {
     const state = new MvccState(backend, path, liveBytes, steps);
     const scheduled = state.readMark(SCHEDULED_COMPACT);
     const compaction = new Compaction(state, state.readMark(FINISHED_COMPACT), scheduled);
     const snapshot = await backend.snapshot();
+    const files = openFiles?.();
     try {
-      const from = { snapshot, records };
+      const from = { snapshot, records: files?.records() };
       await restoreIndex(state, from, state.compactRevision, leases, onProgress);
     } finally {
+      files?.close();
       await snapshot.close();
     }
     // Compaction may have dropped the last record of all.
     state.currentRevision = Math.max(state.currentRevision, state.compactRevision);
-    return new Mvcc(state, compaction);
+    return new Mvcc(state, compaction, openFiles);
   }
 
   /** Revision of the last transaction that changed something; 1 for an empty store. */
@@ -220,7 +226,8 @@ export class Mvcc {
    */
   async hashKV(revision: number): Promise<KeyValueHash> {
     const { compactRevision, currentRevision } = this;
-    const run = (): Promise<KeyValueHash> => hashKV(this.#state, this.#compaction, revision);
+    const run = (): Promise<KeyValueHash> =>
+      hashKV(this.#state, this.#compaction, revision, this.#openFiles);
     const hash = await this.#hashes.run(
       `kv ${revision}`,
       run,

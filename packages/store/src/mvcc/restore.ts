@@ -114,7 +114,7 @@ export interface RestoredFrom {
 }
 
 /** Bytes of the bucket before a key of the backend. */
-const BUCKET_BYTES = 1;
+export const BUCKET_BYTES = 1;
 
 /** Takes the records one by one, in the order of their revisions. */
 class IndexRestore {
