@@ -212,9 +212,11 @@ async function measureRow(context: Context, row: Row, ready: Ground): Promise<Me
 async function measureGoRow(context: Context, row: GoRow, ready: Ground): Promise<Measurement> {
   const { executable, cluster, tls, round } = context;
   const start = usageOf(cluster);
-  const { goPuts: total, keys: keyCount, valueBytes } = options;
+  const { keys: keyCount, valueBytes } = options;
+  const total = Math.round(options.goPuts * row.part);
   const command = row.command({ total, keyCount, valueBytes, key: ready.keys[0] });
-  const result = await runGoBenchmark(goBenchmark!, ready.target, cluster.certs, command);
+  const { certs } = cluster;
+  const result = await runGoBenchmark(goBenchmark!, ready.target, certs, row.clients, command);
   const end = usageOf(cluster);
   return {
     round,
@@ -225,7 +227,7 @@ async function measureGoRow(context: Context, row: GoRow, ready: Ground): Promis
     ratePerS: result.ratePerS,
     p50Ms: result.p50Ms,
     p99Ms: result.p99Ms,
-    cpuSPerThousand: ((end.cpuS - start.cpuS) * 1000) / options.goPuts,
+    cpuSPerThousand: ((end.cpuS - start.cpuS) * 1000) / total,
     residentMiB: end.residentMiB,
     peakMiB: end.peakMiB,
     generatorCpu: result.generatorCpuS / result.elapsedS,

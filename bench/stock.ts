@@ -92,9 +92,15 @@ export interface GoLoad {
 /** A row that the tool drives. */
 export interface GoRow {
   readonly name: string;
+  readonly clients: number;
+  /** This part of --go-puts: one client alone takes as long as many with all. */
+  readonly part: number;
   /** The tool's command and its flags. */
   command(load: GoLoad): readonly string[];
 }
+
+/** Clients share so many connections at most. */
+const MAX_CONNECTIONS = 100;
 
 const putFlags = ({ total, keyCount, valueBytes }: GoLoad): readonly string[] => [
   "--key-size=8",
@@ -103,20 +109,25 @@ const putFlags = ({ total, keyCount, valueBytes }: GoLoad): readonly string[] =>
   `--total=${total}`,
 ];
 
-/** The rows of the tool, in the order in which they run; 100 clients on 100 connections. */
+const put = (load: GoLoad): readonly string[] => ["put", ...putFlags(load)];
+const get = ({ key, total }: GoLoad): readonly string[] => [
+  "range",
+  key.toString("latin1"),
+  "--consistency=l",
+  `--total=${total}`,
+];
+
+/** The rows of the tool, in the order in which they run. */
 export const goRows: readonly GoRow[] = [
-  { name: "put by Go's clientv3, 100 clients", command: (load) => ["put", ...putFlags(load)] },
-  {
-    name: "get linearizable by Go's clientv3, 100 clients",
-    command: ({ key, total }) => [
-      "range",
-      key.toString("latin1"),
-      "--consistency=l",
-      `--total=${total}`,
-    ],
-  },
+  { name: "put by Go's clientv3, 1 client", clients: 1, part: 0.05, command: put },
+  { name: "put by Go's clientv3, 100 clients", clients: 100, part: 1, command: put },
+  { name: "put by Go's clientv3, 1000 clients", clients: 1000, part: 1, command: put },
+  { name: "get linearizable by Go's clientv3, 100 clients", clients: 100, part: 1, command: get },
+  { name: "get linearizable by Go's clientv3, 1000 clients", clients: 1000, part: 1, command: get },
   {
     name: "txn of a put by Go's clientv3, 100 clients",
+    clients: 100,
+    part: 1,
     command: (load) => ["txn-put", "--txn-ops=1", ...putFlags(load)],
   },
 ];
@@ -130,13 +141,14 @@ export interface GoResult {
 }
 
 /**
- * Runs a command of etcd's benchmark tool with 100 clients on 100 connections. Throws if it fails
- * or prints what cannot be read.
+ * Runs a command of etcd's benchmark tool with so many clients. Throws if it fails or prints what
+ * cannot be read.
  */
 export async function runGoBenchmark(
   program: string,
   target: Target,
   certs: CertificateFiles | undefined,
+  clients: number,
   command: readonly string[],
 ): Promise<GoResult> {
   const tls =
@@ -148,7 +160,13 @@ export async function runGoBenchmark(
     .join(",");
   const child = spawn(
     program,
-    [`--endpoints=${endpoints}`, "--conns=100", "--clients=100", ...tls, ...command],
+    [
+      `--endpoints=${endpoints}`,
+      `--conns=${Math.min(clients, MAX_CONNECTIONS)}`,
+      `--clients=${clients}`,
+      ...tls,
+      ...command,
+    ],
     {
       stdio: ["ignore", "pipe", "pipe"],
     },

@@ -1,12 +1,13 @@
 /** Fills a store: transactions of many puts, some under way at a time. */
-import { fromUtf8, KVService, PutRequest } from "@quorate/proto";
-import type { TestClient } from "../../test/support/client.ts";
+import { fromUtf8, GrpcCode, KVService, PutRequest, type TxnRequest } from "@quorate/proto";
+import { CallError, type TestClient } from "../../test/support/client.ts";
 import { keyOf, randomValue } from "../keys.ts";
 
 /** Keys of one transaction, and such transactions under way. */
 const FILL_OPS = 100;
 const FILL_CALLS = 32;
 const LIMIT_MS = 180_000;
+const MAX_ATTEMPTS = 5;
 
 /** Runs `task` for each number below `total`, some at a time. */
 export async function each(
@@ -48,8 +49,22 @@ export async function putMany(
         }),
       },
     }));
-    return client.call(KVService.methods.Txn, { compare: [], success, failure: [] }, LIMIT_MS);
+    return putAgain(client, { compare: [], success, failure: [] });
   });
+}
+
+/** Makes a transaction of puts until it succeeds: a store that is filled for long may pause. */
+async function putAgain(client: TestClient, txn: TxnRequest): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await client.call(KVService.methods.Txn, txn, LIMIT_MS);
+      return;
+    } catch (error) {
+      const isBusy = error instanceof CallError && error.code === GrpcCode.Unavailable;
+      if (!isBusy || attempt === MAX_ATTEMPTS) throw error;
+      console.error(`a transaction of the filling is made again: ${error.details}`);
+    }
+  }
 }
 
 /** Values of so many bytes, whose order is not that of the keys. */

@@ -87,6 +87,7 @@ test("etcd's benchmark tool", { skip: withoutGo }, async () => {
       goBenchmark!,
       ready.target,
       cluster.certs,
+      row.clients,
       row.command(load),
     );
     assert.ok(ratePerS > 0 && p50Ms > 0 && p99Ms >= p50Ms, row.name);
