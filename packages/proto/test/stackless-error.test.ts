@@ -25,5 +25,5 @@ test("errors that say what is wrong with a request have no list of calls", () =>
 });
 
 test("a defect of the program has one", () => {
-  assert.match(new InvariantError("X-1", "text", "").stack ?? "", /X-1[^]*\n {4}at /);
+  assert.ok(new InvariantError("X-1", "text", "").stack?.split("\n").some(isCall));
 });

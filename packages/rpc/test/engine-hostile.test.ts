@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { concat, fromLatin1 } from "@quorate/proto";
 import { Indexing } from "../src/hpack/hpack.ts";
-import { TokenBucket } from "../src/http2/connection-state.ts";
 import { MAX_TURN_WORK } from "../src/http2/connection.ts";
+import { TokenBucket } from "../src/http2/connection-state.ts";
 import { ErrorCode, Flag, FrameType, PREFACE, Setting } from "../src/http2/constants.ts";
 import type { EngineCounters } from "../src/http2/shared.ts";
 import {
@@ -146,7 +146,12 @@ describe("many requests in one segment", () => {
   const turnsOf = (requests: (client: GrpcClient) => Uint8Array[]): number[] => {
     const begun: number[] = [];
     let count = 0;
-    const unary = { "/test.Echo/Now": (bytes: Uint8Array) => (count++, bytes) };
+    const unary = {
+      "/test.Echo/Now": (bytes: Uint8Array) => {
+        count++;
+        return bytes;
+      },
+    };
     const client = new GrpcClient({ unary });
     const neighbour = new GrpcClient({ ...SERVICES, shared: client.shared });
     client.connection.receive(concat(requests(client)), 0);
@@ -163,7 +168,9 @@ describe("many requests in one segment", () => {
       client.headers(1 + 2 * i, { ...CALL, ":path": "/test.Echo/Now" }),
       data(1 + 2 * i, message(HELLO), true),
     ];
-    const begun = turnsOf((client) => Array.from({ length: 1000 }, (_, i) => call(client, i)).flat());
+    const begun = turnsOf((client) =>
+      Array.from({ length: 1000 }, (_, i) => call(client, i)).flat(),
+    );
     assert.ok(begun.length >= 1000 / MAX_TURN_WORK, `${begun}`);
     assert.equal(begun.at(-1), 1000);
     for (const [i, count] of begun.entries())

@@ -32,8 +32,8 @@ import {
 import type { BoundAddress, ListenAddress, ResolvedOptions } from "../options.ts";
 import type { Accepted, ServedSocket } from "./accepted.ts";
 import { EngineSocket, SocketContext } from "./engine-socket.ts";
-import { Http1Socket } from "./http1-socket.ts";
 import { HandshakeLine } from "./handshake-line.ts";
+import { Http1Socket } from "./http1-socket.ts";
 import { Listener, type ListenerOwner } from "./listener.ts";
 import { type EngineServerOptions, resolveEngineOptions, type ServerLimits } from "./options.ts";
 
