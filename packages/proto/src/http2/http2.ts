@@ -177,8 +177,8 @@ export class FrameSplitter {
   }
 
   /**
-   * Processes chunk[at, end of chunk), which must not change any more. Returns where the handler has
-   * had it stop; the chunk's length where it has not.
+   * Processes chunk[at, end of chunk), which must not change any more. Returns where the handler
+   * has had it stop; the chunk's length where it has not.
    */
   push(chunk: Uint8Array, at: number): number {
     const end = chunk.length;

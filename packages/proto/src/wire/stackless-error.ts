@@ -13,7 +13,7 @@ interface Stacks {
   captureStackTrace(error: Error): void;
 }
 
-const stacks = Error as unknown as Stacks;
+const stacks = Error as ErrorConstructor & Stacks;
 
 export class StacklessError extends Error {
   constructor(message: string, options?: { cause?: unknown }) {
