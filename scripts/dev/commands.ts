@@ -180,7 +180,10 @@ const bench: Group = {
     startup: program("bench/startup.ts", "the start of the command-line tools"),
     json: program("bench/json.ts", "processor time of the JSON mapping"),
     storm: program("bench/storm.ts", "a crowd of TLS clients, and the puts of others"),
-    door: program("bench/door.ts", "calls through those rings, without sockets and threads"),
+    door: program(
+      "packages/server/test/bench/door.ts",
+      "calls through those rings, without sockets and threads",
+    ),
     ring: program("bench/ring.ts", "the rings between a front-end thread and the member's"),
     cacher: program("bench/cacher.ts", "the API server's watch cache by itself", { node: GC }),
   },

@@ -15,9 +15,9 @@ import { silentLogger } from "@quorate/host";
 import { KVService, PutRequest, RangeRequest } from "@quorate/proto";
 import { deliver, isLate, LOCAL_CALL, type UnaryHandler } from "@quorate/rpc";
 import { rpcObserver, serviceTable } from "@quorate/services";
-import { World } from "../packages/server/test/support/world.ts";
-import { count, readArguments, valueOption } from "../scripts/dev/command-line.ts";
-import { align } from "./report.ts";
+import { align } from "../../../../bench/report.ts";
+import { count, readArguments, valueOption } from "../../../../scripts/dev/command-line.ts";
+import { World } from "../support/world.ts";
 
 const { values: args } = readArguments(
   "./dev bench door [OPTIONS]: calls through the rings, without sockets and threads",
