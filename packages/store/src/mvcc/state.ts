@@ -156,7 +156,7 @@ const OVERHEAD_BYTES = 256;
 
 /** The range of sub-revisions that fit with the main revision into one number. */
 const MAX_SUB = 1024;
-const MAX_MAIN: number = 2 ** 42;
+const MAX_MAIN = Math.floor(Number.MAX_SAFE_INTEGER / MAX_SUB / 2);
 
 /**
  * A revision as one number. Those without a sub-revision, which most are, are small enough that V8
