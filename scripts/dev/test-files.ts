@@ -30,7 +30,7 @@ export function testFilesOf(root: string, turn: number | undefined): TestFiles {
   return { files: all.filter((file) => !isLeftOut.has(file)), leftOut };
 }
 
-/** The files of packages and scripts of which a build runs a part; QUORATE_SOAK runs all of each. */
+/** Files of packages and scripts of which a build runs a part; QUORATE_SOAK runs all of each. */
 export const shortenedTests = (root: string): readonly string[] =>
   ["packages/*/test/**/*.test.ts", "test/scripts/*.test.ts"]
     .flatMap((pattern) => globSync(pattern, { cwd: root }))

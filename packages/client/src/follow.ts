@@ -30,8 +30,8 @@ export interface FollowOptions
   /** The most keys of the range, which the loop holds to know what was deleted; default 100,000. */
   readonly maxKeys?: number;
   /**
-   * The time to read what the range holds, and then for a member to confirm the watch, each at first
-   * and after each break; default no limit. The loop throws ClientError DeadlineExceeded then.
+   * The time to read what the range holds, and then for a member to confirm the watch, at first and
+   * after each break; default no limit. The loop throws ClientError DeadlineExceeded then.
    */
   readonly timeoutMs?: number | undefined;
 }
