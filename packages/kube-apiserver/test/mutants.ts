@@ -89,6 +89,12 @@ export const BUGS: Readonly<Record<string, CatalogueBug>> = {
     put: "false",
     ...AGGREGATION,
   },
+  "an APIService that nobody manages is put right": {
+    at: "kube-apiserver/src/aggregation/local-services.ts#LocalServices.#sync",
+    find: 'if ($manager === "" || ($manager === ON_START && !this.#atStart.has($name))) return;',
+    put: "if ($manager === ON_START && !this.#atStart.has($name)) return;",
+    ...AGGREGATION,
+  },
   "an ID token needs no claim that is required": {
     at: "kube-apiserver/src/authn/oidc-tokens.ts#OidcTokens.#userOf",
     find: "if ($value !== $wanted) $refusal;",
