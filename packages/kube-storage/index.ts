@@ -26,7 +26,12 @@ export {
 } from "./src/codec/quantity.ts";
 export { storedValueText } from "./src/codec/stored-value.ts";
 export { parseYaml, writeYaml } from "./src/codec/yaml.ts";
-export { type Cancellation, Canceller, unlessAborted } from "./src/meta/cancellation.ts";
+export {
+  type Cancellation,
+  Canceller,
+  throwIfAborted,
+  unlessAborted,
+} from "./src/meta/cancellation.ts";
 export { sameJson, semanticEqual } from "./src/meta/equality.ts";
 export * as fieldErrors from "./src/meta/field-errors.ts";
 export {
@@ -122,14 +127,14 @@ export {
 export { metaTime, microTime, parseTime } from "./src/meta/time.ts";
 export { validateDeleteOptions } from "./src/registry/before-delete.ts";
 export { ConvertedStorage } from "./src/registry/converted-storage.ts";
-export { MAX_NAME_ATTEMPTS, newUid } from "./src/registry/create.ts";
+export { generateName, MAX_NAME_ATTEMPTS, newUid } from "./src/registry/create.ts";
 export type { DeleteResult } from "./src/registry/delete.ts";
 export {
   DELETE_COLLECTION_PAGE_OBJECTS,
   MAX_CONCURRENT_DELETIONS,
 } from "./src/registry/delete-collection.ts";
 export { RequestWriter } from "./src/registry/dry-run.ts";
-export { plainStrategy, statusStrategyOf } from "./src/registry/plain-strategy.ts";
+export { plainStrategy, statusStrategyOf, withGeneration } from "./src/registry/plain-strategy.ts";
 export { attributesOf } from "./src/registry/read.ts";
 export type {
   KindSource,

@@ -25,6 +25,10 @@ export const commands: PackageCommands = {
       about: "webhooks that know tokens and decide, before kube-apiserver",
       file: "packages/kube-apiserver/test/interop/access/main.ts",
     },
+    accounts: {
+      about: "kube-apiserver's service accounts of pods",
+      file: "packages/kube-apiserver/test/interop/accounts/main.ts",
+    },
     aggregation: {
       about: "kube-apiserver before other API servers",
       file: "packages/kube-apiserver/test/interop/aggregation/main.ts",

@@ -18,12 +18,18 @@ interface Limit {
 }
 
 const ANNOTATION = "kubernetes.io/limit-ranger";
-/** @param limitRanges of a namespace; rejects with ApiError */
+/**
+ * @param limitRanges of a namespace, as of now, or any state at least as new as the one before;
+ * rejects with ApiError
+ */
 export function limitRanger(
-  limitRanges: (namespace: string) => Promise<readonly KubeObject[]>,
+  limitRanges: (namespace: string, isNow: boolean) => Promise<readonly KubeObject[]>,
 ): AdmissionPlugin {
-  const limitsFor = async ({ namespace }: AdmissionAttributes): Promise<readonly Limit[][]> =>
-    (await limitRanges(namespace)).map((range) => {
+  const limitsFor = async (
+    { namespace }: AdmissionAttributes,
+    isNow: boolean,
+  ): Promise<readonly Limit[][]> =>
+    (await limitRanges(namespace, isNow)).map((range) => {
       const { limits } = (range["spec"] ?? {}) as { readonly limits?: readonly Limit[] | null };
       return [...(limits ?? [])];
     });
@@ -31,14 +37,15 @@ export function limitRanger(
     async mutate(attributes) {
       const { object } = attributes;
       if (object === undefined || !isJudged(attributes) || !isPod(attributes)) return object;
-      const ranges = await limitsFor(attributes);
+      const ranges = await limitsFor(attributes, true);
       return ranges.reduce((pod, limits) => withDefaults(pod, limits), object);
     },
     async validate(attributes) {
       const { object } = attributes;
       if (object === undefined || !isJudged(attributes)) return;
       const problemsOf = isPod(attributes) ? podProblems : claimProblems;
-      for (const limits of await limitsFor(attributes)) {
+      // Those of a pod were read when it was changed.
+      for (const limits of await limitsFor(attributes, !isPod(attributes))) {
         const problems = [...new Set(limits.flatMap((limit) => problemsOf(object, limit)))];
         if (problems.length === 0) continue;
         const text = problems.length === 1 ? problems[0] : `[${problems.join(", ")}]`;

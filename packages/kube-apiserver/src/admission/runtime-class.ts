@@ -6,7 +6,7 @@ import type { KubeObject } from "@quorate/kube-storage";
 import { quoteText } from "@quorate/proto";
 import { type Amounts, sameAmounts } from "../amounts/amounts.ts";
 import type { AdmissionAttributes } from "./admission.ts";
-import { type AdmissionPlugin, admissionForbidden, type FindClass, isOf } from "./chain.ts";
+import { type AdmissionPlugin, admissionForbidden, type FindNamed, isOf } from "./chain.ts";
 import { mergedTolerations, type Toleration } from "./tolerations.ts";
 
 type Labels = Readonly<Record<string, string>>;
@@ -29,7 +29,7 @@ interface PodRuntime {
 const specOf = (pod: KubeObject): PodRuntime => (pod["spec"] ?? {}) as PodRuntime;
 
 /** @param find a RuntimeClass; the plug-in rejects with ApiError */
-export function runtimeClass(find: FindClass): AdmissionPlugin {
+export function runtimeClass(find: FindNamed): AdmissionPlugin {
   const classFor = async (attributes: AdmissionAttributes, pod: KubeObject) => {
     const { runtimeClassName: name } = specOf(pod);
     if (name === undefined || name === null) return undefined;

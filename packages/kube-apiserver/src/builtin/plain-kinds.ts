@@ -17,6 +17,7 @@ import {
   type Strategy,
   semanticEqual,
   statusStrategyOf,
+  withGeneration,
   withMetadata,
 } from "@quorate/kube-storage";
 import { SYSTEM_USER } from "../informers/system-context.ts";
@@ -479,11 +480,10 @@ function podStrategies(strategy: Strategy): Readonly<Record<string, Strategy>> {
   type Containers = readonly { readonly name?: string; readonly resources?: unknown }[];
   const changing = (change: (spec: Fields, old: Fields) => Fields): Strategy => ({
     ...strategy,
-    prepareForUpdate: (_ctx, object, old) => ({
-      ...old,
-      metadata: object.metadata,
-      spec: change((object["spec"] ?? {}) as Fields, (old["spec"] ?? {}) as Fields),
-    }),
+    prepareForUpdate(_ctx, object, old) {
+      const spec = change((object["spec"] ?? {}) as Fields, (old["spec"] ?? {}) as Fields);
+      return withGeneration({ ...old, metadata: object.metadata, spec }, old);
+    },
     validateUpdate: (_ctx, object) => podErrorsOf(object),
   });
   // A list that is null in the request is none.

@@ -216,11 +216,12 @@ describe("flags", () => {
       const { plugins } = await options({
         ...given,
         "enable-admission-plugins": "OwnerReferencesPermissionEnforcement,Priority",
-        "disable-admission-plugins": "Priority,ServiceAccount,LimitRanger",
+        "disable-admission-plugins": "Priority,LimitRanger",
       });
       assert.deepEqual(
         [...plugins],
         [
+          "ServiceAccount",
           "RuntimeClass",
           "CertificateSubjectRestriction",
           "ResourceQuota",
