@@ -185,9 +185,26 @@ export {
   type WriteOptions,
 } from "./src/rest/interfaces.ts";
 export type { DecodedObject, ServedResource, ServedResources } from "./src/rest/served-resource.ts";
+export {
+  type Amounts,
+  added,
+  excess,
+  masked,
+  maximum,
+  sameAmounts,
+  shownAmounts,
+  withoutZeros,
+} from "./src/schema/amounts.ts";
 export { builtinSchema, referenceOf, typeSchema } from "./src/schema/builtin-schema.ts";
 export { compareUtf8, setField } from "./src/schema/maps.ts";
 export { messageType } from "./src/schema/message-type.ts";
+export {
+  type Asked,
+  type AskingContainer,
+  type AskingPod,
+  sumOf,
+  sumWithOverhead,
+} from "./src/schema/pod-amounts.ts";
 export type { ObjectSchema, Schema, ValidationRule } from "./src/schema/schema.ts";
 export {
   type ClusterClient,

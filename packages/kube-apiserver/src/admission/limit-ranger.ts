@@ -2,9 +2,15 @@
  * LimitRanger (kubernetes: plugin/pkg/admission/limitranger): the LimitRanges of a namespace fill
  * in what the containers of a new pod do not say, and bound what pods and claims ask for.
  */
-import { type KubeObject, quantityMilli } from "@quorate/kube-storage";
-import type { Amounts } from "../amounts/amounts.ts";
-import { type Asked, type AskingContainer, type PodSpec, sumOf } from "../amounts/pod-amounts.ts";
+import {
+  type Amounts,
+  type Asked,
+  type AskingContainer,
+  type AskingPod,
+  type KubeObject,
+  quantityMilli,
+  sumOf,
+} from "@quorate/kube-storage";
 import type { AdmissionAttributes } from "./admission.ts";
 import { type AdmissionPlugin, admissionForbidden, isOf } from "./chain.ts";
 
@@ -86,7 +92,7 @@ function withDefaults(pod: KubeObject, limits: readonly Limit[]): KubeObject {
   const set: string[] = [];
   const filled = (containers: readonly AskingContainer[] | null | undefined, what: string) =>
     (containers ?? []).map((container) => withResources(container, wanted, what, set));
-  const spec = (pod["spec"] ?? {}) as PodSpec;
+  const spec = (pod["spec"] ?? {}) as AskingPod;
   const containers = filled(spec.containers, "container");
   const initContainers = filled(spec.initContainers, "init container");
   if (set.length === 0) return pod;
@@ -127,7 +133,7 @@ function withResources(
 }
 
 function podProblems(pod: KubeObject, limit: Limit): string[] {
-  const spec = (pod["spec"] ?? {}) as PodSpec;
+  const spec = (pod["spec"] ?? {}) as AskingPod;
   if (limit.type === "Pod")
     return problemsOf(limit, {
       requests: sumOf(spec, "requests"),

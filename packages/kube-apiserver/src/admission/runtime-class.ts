@@ -2,9 +2,8 @@
  * RuntimeClass (kubernetes: plugin/pkg/admission/runtimeclass): a new pod gets the overhead, the
  * node selector and the tolerations of the RuntimeClass that it names.
  */
-import type { KubeObject } from "@quorate/kube-storage";
+import { type Amounts, type KubeObject, sameAmounts } from "@quorate/kube-storage";
 import { quoteText } from "@quorate/proto";
-import { type Amounts, sameAmounts } from "../amounts/amounts.ts";
 import type { AdmissionAttributes } from "./admission.ts";
 import { type AdmissionPlugin, admissionForbidden, type FindNamed, isOf } from "./chain.ts";
 import { mergedTolerations, type Toleration } from "./tolerations.ts";
