@@ -5,7 +5,7 @@
 import { type Amounts, type KubeObject, sameAmounts } from "@quorate/kube-storage";
 import { quoteText } from "@quorate/proto";
 import type { AdmissionAttributes } from "./admission.ts";
-import { type AdmissionPlugin, admissionForbidden, type FindNamed, isOf } from "./chain.ts";
+import { type AdmissionPlugin, admissionForbidden, type FindNamed } from "./chain.ts";
 import { mergedTolerations, type Toleration } from "./tolerations.ts";
 
 type Labels = Readonly<Record<string, string>>;
@@ -38,6 +38,7 @@ export function runtimeClass(find: FindNamed): AdmissionPlugin {
     throw admissionForbidden(attributes, why);
   };
   return {
+    resources: ["/pods"],
     async mutate(attributes) {
       const { object } = attributes;
       if (object === undefined || !isNewPod(attributes)) return object;
@@ -61,7 +62,7 @@ export function runtimeClass(find: FindNamed): AdmissionPlugin {
 
 function isNewPod(attributes: AdmissionAttributes): boolean {
   const { operation, subresource } = attributes;
-  return operation === "CREATE" && subresource === "" && isOf(attributes, "", "pods");
+  return operation === "CREATE" && subresource === "";
 }
 
 function checkOverhead(attributes: AdmissionAttributes, fixed: Amounts, asked: Amounts): void {

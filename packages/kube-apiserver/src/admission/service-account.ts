@@ -6,7 +6,7 @@ import { type Clock, type Random, sleep } from "@quorate/host";
 import { generateName, type KubeObject, notFound, throwIfAborted } from "@quorate/kube-storage";
 import { quoteText } from "@quorate/proto";
 import type { AdmissionAttributes } from "./admission.ts";
-import { type AdmissionPlugin, admissionForbidden, type FindNamed, isOf } from "./chain.ts";
+import { type AdmissionPlugin, admissionForbidden, type FindNamed } from "./chain.ts";
 
 const DEFAULT_NAME = "default";
 const MIRROR_POD = "kubernetes.io/config.mirror";
@@ -74,6 +74,7 @@ const isMirror = ({ metadata }: KubeObject): boolean =>
 /** The plug-in; it rejects with ApiError. */
 export function serviceAccount(deps: ServiceAccountDeps): AdmissionPlugin {
   return {
+    resources: ["/pods"],
     async mutate(attributes) {
       const { object } = attributes;
       if (object === undefined || !isNewPod(attributes)) return object;
@@ -108,13 +109,12 @@ export function serviceAccount(deps: ServiceAccountDeps): AdmissionPlugin {
 
 function isNewPod(attributes: AdmissionAttributes): boolean {
   const { operation, subresource } = attributes;
-  return operation === "CREATE" && subresource === "" && isOf(attributes, "", "pods");
+  return operation === "CREATE" && subresource === "";
 }
 
 function addsEphemeral(attributes: AdmissionAttributes): boolean {
   const { operation, subresource } = attributes;
-  const isAddition = operation === "UPDATE" && subresource === "ephemeralcontainers";
-  return isAddition && isOf(attributes, "", "pods");
+  return operation === "UPDATE" && subresource === "ephemeralcontainers";
 }
 
 async function accountOf(

@@ -101,7 +101,7 @@ function wholeOf(spec: AskingPod): AskingPod["resources"] {
     if (OF_WHOLE_PODS.test(name)) requests[name] ??= amount;
   const asked: { limits: Amounts; requests?: Amounts } = { limits: sortedMap(limits) as Amounts };
   if (Object.keys(requests).length > 0) asked.requests = sortedMap(requests) as Amounts;
-  return { ...resources, ...asked };
+  return { ...asked, ...resources, ...asked };
 }
 
 function pod(fields: FieldValues): void {
