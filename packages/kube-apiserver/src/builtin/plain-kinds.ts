@@ -41,7 +41,7 @@ import { podGraceSeconds, podTable } from "./pods.ts";
 import { withGeneratedSelector } from "./rules/jobs.ts";
 import { KIND_RULES } from "./rules/kinds.ts";
 import { podErrorsOf } from "./rules/pod-spec.ts";
-import { canonicalAddress } from "./service-ranges.ts";
+import { isCanonicalIp } from "./rules/texts.ts";
 import { serviceStrategy } from "./services.ts";
 import { signingRequests, withApproval, withSubresources } from "./signing-requests.ts";
 import { fieldOf } from "./workload-fields.ts";
@@ -116,7 +116,7 @@ const MORE: Readonly<Record<string, Partial<PlainKind>>> = {
     },
   },
   CertificateSigningRequest: { more: fieldsOf(["spec.signerName"]) },
-  IPAddress: { more: { nameRule: nameIsAddress } },
+  IPAddress: { more: { nameRule: isCanonicalIp } },
   HorizontalPodAutoscaler: { version: "v2", isInAll: true },
   ResourceSlice: { more: fieldsOf(["spec.nodeName", "spec.driver"]) },
 };
@@ -382,13 +382,6 @@ const STORED: readonly PlainKind[] = (
   countsGenerations: words.includes("generations"),
   ...MORE[kind],
 }));
-
-/** An address in its canonical form (kubernetes: apis/networking/validation). */
-function nameIsAddress(name: string): readonly string[] {
-  const address = canonicalAddress(name);
-  if (address === undefined) return [`ParseAddr(${JSON.stringify(name)}): unable to parse IP`];
-  return address === name ? [] : ["must be a canonical form IP address"];
-}
 
 function pluralOf(kind: string): string {
   const name = kind.toLowerCase();
