@@ -79,6 +79,10 @@ export const commands: PackageCommands = {
       about: "client-go and controller-runtime",
       file: "packages/kube-apiserver/test/interop/go/main.ts",
     },
+    conformance: {
+      about: "Kubernetes' conformance tests that need no nodes",
+      file: "packages/kube-apiserver/test/interop/go/conformance.ts",
+    },
     bugs: {
       about: "published bugs of operators, found by faults from seeds",
       file: "packages/kube-apiserver/test/bugs/main.ts",

@@ -256,7 +256,7 @@ describe("flags", () => {
 
   it("choose controllers as those of kube-controller-manager", async () => {
     const chosen = async (controllers: string) => (await options({ controllers })).controllers;
-    assert.equal((await options({})).controllers.length, 7);
+    assert.equal((await options({})).controllers.length, 8);
     assert.deepEqual(await chosen(""), []);
     assert.deepEqual(await chosen("namespace-controller"), ["namespace-controller"]);
     const most = await chosen(
@@ -266,6 +266,7 @@ describe("flags", () => {
       "namespace-controller",
       "resourcequota-controller",
       "root-ca-certificate-publisher-controller",
+      "service-cidr-controller",
       "serviceaccount-controller",
       "validatingadmissionpolicy-status-controller",
     ]);

@@ -7,8 +7,8 @@
  *     ./dev clients suites --assets /usr/local/kubebuilder/bin     with kube-apiserver
  */
 
-import { spawn, spawnSync } from "node:child_process";
-import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startApiServer } from "@quorate/kube-apiserver/node";
@@ -19,6 +19,7 @@ import {
   valueOption,
 } from "../../../../../scripts/dev/command-line.ts";
 import { envtestAssets } from "../../envtest-assets.ts";
+import { moduleCopy } from "./modules.ts";
 
 interface Suite {
   readonly name: string;
@@ -68,16 +69,6 @@ const SUITES: readonly Suite[] = [
   },
 ];
 
-function go(args: readonly string[], cwd: string, env = {}): { ok: boolean; text: string } {
-  const { status, stdout, error } = spawnSync("go", args, {
-    cwd,
-    env: { ...process.env, GOFLAGS: "-mod=mod -p=1", ...env },
-    stdio: ["ignore", "pipe", "inherit"],
-    maxBuffer: 1 << 28,
-  });
-  return { ok: error === undefined && status === 0, text: stdout?.toString() ?? "" };
-}
-
 /** The counts of a run of `go test -v`: its own tests, and Ginkgo's. */
 function countsOf(text: string): string {
   const ginkgo = [...text.matchAll(/Ran (\d+) of \d+ Specs.*?\n.*?(\d+) Passed.*?(\d+) Failed/gs)];
@@ -98,17 +89,11 @@ const { values } = readArguments(
 );
 
 async function run(suite: Suite, directory: string): Promise<void> {
-  const [module = "", version] = suite.module.split("@");
-  const copy = join(directory, module.replaceAll("/", "-"));
-  if (!existsSync(copy)) {
-    const found = go(["mod", "download", "-json", suite.module], directory, { GOFLAGS: "" });
-    if (!found.ok) {
-      console.log(`${suite.name}: skipped: Go or its module proxy does not have ${suite.module}`);
-      return;
-    }
-    const { Dir } = JSON.parse(found.text) as { readonly Dir: string };
-    cpSync(Dir, copy, { recursive: true });
-    spawnSync("chmod", ["-R", "u+w", copy]);
+  const version = suite.module.split("@")[1];
+  const copy = moduleCopy(suite.module, directory);
+  if (copy === undefined) {
+    console.log(`${suite.name}: skipped: Go or its module proxy does not have ${suite.module}`);
+    return;
   }
   const env: Record<string, string> = { KUBEBUILDER_ASSETS: values.assets, ...suite.env };
   const api = suite.definitions === undefined ? undefined : await startApiServer();
