@@ -4,6 +4,7 @@
  * takes minutes. docs/evidence/kubernetes-suites.md has the results.
  *
  *     ./dev clients suites --only gateway-api
+ *     ./dev clients suites --only jobset --measure
  *     ./dev clients suites --assets /usr/local/kubebuilder/bin     with kube-apiserver
  */
 
@@ -20,6 +21,7 @@ import {
 } from "../../../../../scripts/dev/command-line.ts";
 import { envtestAssets } from "../../envtest-assets.ts";
 import { moduleCopy } from "./modules.ts";
+import { measureServers, type ServerUsage } from "./server-usage.ts";
 
 interface Suite {
   readonly name: string;
@@ -69,6 +71,14 @@ const SUITES: readonly Suite[] = [
   },
 ];
 
+function shownUsage(usage: ServerUsage | undefined): string {
+  if (usage === undefined) return "";
+  const { wallMs, processorMs, peakBytes } = usage;
+  const seconds = (ms: number): string => `${(ms / 1000).toFixed(1)} s`;
+  const memory = `${Math.round(peakBytes / 2 ** 20)} MiB`;
+  return `; servers: ${seconds(wallMs)}, ${seconds(processorMs)} of processor, ${memory} at most`;
+}
+
 /** The counts of a run of `go test -v`: its own tests, and Ginkgo's. */
 function countsOf(text: string): string {
   const ginkgo = [...text.matchAll(/Ran (\d+) of \d+ Specs.*?\n.*?(\d+) Passed.*?(\d+) Failed/gs)];
@@ -85,6 +95,7 @@ const { values } = readArguments(
     only: valueOption("one suite by its name", ""),
     assets: valueOption("directory with etcd and kube-apiserver", envtestAssets()),
     log: switchOption("show what the tests print"),
+    measure: switchOption("say what the servers used (Linux)"),
   },
 );
 
@@ -112,9 +123,10 @@ async function run(suite: Suite, directory: string): Promise<void> {
         }
     }
     for (const one of suite.packages) {
+      const usage = values.measure ? measureServers() : undefined;
       const { text } = await test(one, copy, env, suite.tags ?? "");
       if (values.log) console.log(text);
-      console.log(`${suite.name} ${version} ${one}: ${countsOf(text)}`);
+      console.log(`${suite.name} ${version} ${one}: ${countsOf(text)}${shownUsage(usage?.stop())}`);
     }
   } finally {
     await api?.stop();
