@@ -15,15 +15,6 @@ export {
 } from "./src/codec/json-parser.ts";
 export { type KubeAccess, kubeAccessOf } from "./src/codec/kubeconfig.ts";
 export { fitsDepth, MAX_JSON_DEPTH } from "./src/codec/limits.ts";
-export {
-  addQuantities,
-  canonicalQuantity,
-  compareQuantities,
-  quantityMilli,
-  quantityNanos,
-  quantityNumber,
-  subtractQuantities,
-} from "./src/codec/quantity.ts";
 export { storedValueText } from "./src/codec/stored-value.ts";
 export { parseYaml, writeYaml } from "./src/codec/yaml.ts";
 export {
@@ -101,6 +92,15 @@ export {
   validateLabels,
   validateObjectMeta,
 } from "./src/meta/object-meta-validation.ts";
+export {
+  addQuantities,
+  canonicalQuantity,
+  compareQuantities,
+  quantityMilli,
+  quantityNanos,
+  quantityNumber,
+  subtractQuantities,
+} from "./src/meta/quantity.ts";
 export { type AttributesOf, EVERYTHING, type Selector } from "./src/meta/selectors.ts";
 export {
   ApiError,

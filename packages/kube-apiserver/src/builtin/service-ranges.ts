@@ -24,7 +24,10 @@ export function canonicalAddress(text: string): string | undefined {
   return bytes && shownIp(bytes);
 }
 
-/** Whether a network has an address, or all of another network. @param inner "10.0.0.0/24" or "10.0.0.1" */
+/**
+ * Whether a network has an address, or all of another network.
+ * @param inner "10.0.0.0/24" or "10.0.0.1"
+ */
 export function isWithin(inner: string, outer: string): boolean {
   const network = parsed(outer);
   const part = parsed(inner);

@@ -31,9 +31,6 @@ export interface ServiceCidrsDeps {
   readonly logger: Logger;
 }
 
-/** An address of a range that goes is looked for to the first one that is found. */
-class Found extends Error {}
-
 export class ServiceCidrs {
   readonly #deps: ServiceCidrsDeps;
   readonly #queue: WorkQueue<string>;
@@ -112,17 +109,13 @@ export class ServiceCidrs {
       .flatMap(([, other]) => cidrsOf(other));
     const isElsewhere = (inner: string): boolean => others.some((cidr) => isWithin(inner, cidr));
     if (cidrs.every(isElsewhere)) return false;
-    try {
-      await this.#deps.client.each(ADDRESSES, "", (address) => {
-        const { name = "", labels } = address.metadata;
-        if (labels?.[MANAGED_BY] !== ALLOCATOR) return;
-        if (cidrs.some((cidr) => isWithin(name, cidr)) && !isElsewhere(name)) throw new Found();
-      });
-      return false;
-    } catch (error) {
-      if (error instanceof Found) return true;
-      throw error;
-    }
+    let isNeeded = false;
+    await this.#deps.client.each(ADDRESSES, "", (address) => {
+      const { name = "", labels } = address.metadata;
+      if (isNeeded || labels?.[MANAGED_BY] !== ALLOCATOR) return;
+      isNeeded = cidrs.some((cidr) => isWithin(name, cidr)) && !isElsewhere(name);
+    });
+    return isNeeded;
   }
 
   async #finalize(name: string, isKept: boolean): Promise<void> {

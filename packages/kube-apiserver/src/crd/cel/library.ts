@@ -1,6 +1,5 @@
 /** The environment of expressions with all functions, and their compiler. */
 import { loadPatterns, type Patterns } from "../validation/patterns.ts";
-import type { CelEngine } from "./engine.ts";
 import { registerAuthorization } from "./functions/authorization.ts";
 import { registerFormats } from "./functions/formats.ts";
 import { registerLists } from "./functions/lists.ts";
@@ -12,8 +11,17 @@ import { registerStrings } from "./functions/strings.ts";
 import { registerUrls } from "./functions/urls.ts";
 import { Environment } from "./lang/environment.ts";
 import { registerStandard } from "./lang/standard.ts";
+import type { TypeKind } from "./lang/types.ts";
 import { EvaluationError, mapKey } from "./lang/values.ts";
-import { compile } from "./program.ts";
+import { compile, type Program } from "./program.ts";
+
+export interface CelEngine {
+  /** With all functions; it is extended for each rule. */
+  readonly base: Environment;
+  readonly patterns: Patterns;
+  /** See program.ts. Throws CompileError. */
+  compile(expression: string, wanted: TypeKind | "any", environment: Environment): Program;
+}
 
 /** Makes the environment; it is extended for each rule. */
 export async function makeEngine(): Promise<CelEngine> {
