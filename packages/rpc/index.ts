@@ -25,9 +25,9 @@ export {
   HpackEncoder,
   Indexing,
 } from "./src/hpack/hpack.ts";
-export { type HttpContext, HttpDate } from "./src/http/context.ts";
 export { Exchange } from "./src/http/exchange.ts";
 export type { ResponseFields } from "./src/http/fields.ts";
+export { type HttpContext, HttpDate } from "./src/http/fields.ts";
 export { type ByteBudget, SharedBudget } from "./src/http2/byte-budget.ts";
 export { Http2Connection, type RequestAcceptor } from "./src/http2/connection.ts";
 export type { ConnectionOwner } from "./src/http2/connection-state.ts";

@@ -25,8 +25,7 @@ import { type CircuitOptions, Endpoints, type FindEndpoints } from "../src/endpo
 import { Failover } from "../src/failover.ts";
 import type { ClientClock, ClientTimer, Link } from "../src/link.ts";
 import type { Tracer } from "../src/tracing.ts";
-import { EngineLink } from "./engine-link.ts";
-import { timerMs } from "./link-clock.ts";
+import { EngineLink, timerMs } from "./engine-link.ts";
 
 /** TLS options. Certificates and keys are PEM contents, not paths. */
 export interface TlsOptions {

@@ -3,21 +3,21 @@
  * The connection keeps the process alive only while calls are open.
  */
 import type { ConnectionOptions } from "node:tls";
+import { type Clock, type Timer, type TurnClock, Turns } from "@quorate/host";
 import { GrpcCode } from "@quorate/proto";
-import type {
-  CallStart,
-  ClientCall,
-  ClientCallEvents,
-  ClientConnection,
-  ClientLimits,
+import {
+  type CallStart,
+  type ClientCall,
+  type ClientCallEvents,
+  type ClientConnection,
+  type ClientLimits,
+  DeadlineQueue,
 } from "@quorate/rpc";
-import { DeadlineQueue } from "@quorate/rpc";
 import { Channel } from "@quorate/rpc/client";
 import { unlessAborted } from "../src/caller.ts";
 import type { Endpoint } from "../src/endpoint.ts";
 import { type CallMetadata, type Link, LinkError, type LinkStream } from "../src/link.ts";
 import { CLOSED, EngineStream } from "./engine-stream.ts";
-import { linkClock } from "./link-clock.ts";
 import { isUntrusted, reasonOf } from "./link-reasons.ts";
 
 export interface EngineLinkOptions {
@@ -259,3 +259,34 @@ export class EngineLink implements Link {
     this.#waiting.shift()?.();
   }
 }
+
+/**
+ * The process's clock, as far as connections need it. Its timers do not keep the process alive:
+ * open calls do, by their socket.
+ */
+const MAX_DELAY_MS = 2 ** 31 - 1;
+
+/** A delay that Node's timers take: they warn of others, and fire at once. */
+export function timerMs(delayMs: number): number {
+  return Math.max(0, Math.min(delayMs, MAX_DELAY_MS));
+}
+
+const time: TurnClock = {
+  monotonicMs: () => performance.now(),
+  endOfTurn: (task) => void setImmediate(task),
+};
+
+export const linkClock: Clock = {
+  ...time,
+  turns: new Turns(time),
+  wallMs: () => Date.now(),
+  after(delayMs, task): Timer {
+    // A whole millisecond more: Node's timers may be early by a fraction.
+    const handle = setTimeout(task, timerMs(Math.ceil(delayMs) + 1)).unref();
+    return { cancel: () => clearTimeout(handle) };
+  },
+  every(periodMs, task): Timer {
+    const handle = setInterval(task, periodMs).unref();
+    return { cancel: () => clearInterval(handle) };
+  },
+};

@@ -1,7 +1,7 @@
 /** The changes that a watch yields, decoded one by one. */
 import { Event, Event_EventType, GrpcCode, KeyValue, type WatchResponse } from "@quorate/proto";
 import { ClientError } from "./errors.ts";
-import { withJson } from "./json.ts";
+import { withJson } from "./responses.ts";
 
 /** One change of one key. */
 export interface Change {

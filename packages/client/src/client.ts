@@ -78,7 +78,6 @@ import type { ValueCodec } from "./codec.ts";
 import { abortError, ClientError } from "./errors.ts";
 import type { CallPlan, Failover } from "./failover.ts";
 import { type Followed, type FollowOptions, follow } from "./follow.ts";
-import { withJson } from "./json.ts";
 import type { KvCaller } from "./kv-caller.ts";
 import { Leases } from "./leases.ts";
 import type { ClientTimer, Link } from "./link.ts";
@@ -108,6 +107,7 @@ import {
   putResult,
   type TxnResultOf,
   txnResult,
+  withJson,
 } from "./responses.ts";
 import { isStaleToken } from "./resume.ts";
 import { Session, type SessionOptions } from "./session.ts";

@@ -10,10 +10,9 @@ import {
 } from "@quorate/proto";
 import { type CallOptions, WAIT_SHAPE, type WaitOptions } from "./call-options.ts";
 import type { Client } from "./client.ts";
-import { withJson } from "./json.ts";
 import { leaveQueue, type QueueEntry, takeTurn } from "./queue.ts";
 import { compareCreateRevision, opPut } from "./requests.ts";
-import type { GetResult } from "./responses.ts";
+import { type GetResult, withJson } from "./responses.ts";
 import type { Session } from "./session.ts";
 import type { WatchOptions } from "./watch.ts";
 

@@ -10,9 +10,9 @@ import { CodedError, defined, fromLatin1, KeyValue, toLatin1 } from "@quorate/pr
 import { type Caller, pause } from "./caller.ts";
 import { type Change, changesIn } from "./changes.ts";
 import { ClientError } from "./errors.ts";
-import { withJson } from "./json.ts";
 import { getStream } from "./range-stream.ts";
 import type { Bytes, RangeOptions } from "./requests.ts";
+import { withJson } from "./responses.ts";
 import { mayResume, REOPEN } from "./resume.ts";
 import { Wait } from "./wait.ts";
 import { WATCH_SHAPE, type WatchOptions } from "./watch.ts";

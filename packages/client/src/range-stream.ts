@@ -20,8 +20,8 @@ import {
 import { WAIT_SHAPE, type WaitOptions } from "./call-options.ts";
 import type { Caller, StreamOptions } from "./caller.ts";
 import { ClientError } from "./errors.ts";
-import { withJson } from "./json.ts";
 import { type Bytes, type GetOptions, getRequest } from "./requests.ts";
+import { withJson } from "./responses.ts";
 import { isStaleToken } from "./resume.ts";
 import { Wait } from "./wait.ts";
 

@@ -2,8 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fromUtf8, KeyValue, RangeResponse } from "@quorate/proto";
-import { withJson } from "../src/json.ts";
-import { getResult } from "../src/responses.ts";
+import { getResult, withJson } from "../src/responses.ts";
 
 const kv = { key: fromUtf8("k"), value: Buffer.from([0xff, 0]), lease: 2n ** 63n - 1n };
 const record = { ...kv, createRevision: 3, modRevision: 4, version: 2 };

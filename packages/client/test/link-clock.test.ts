@@ -1,7 +1,7 @@
 /** Delays that Node's timers do not take. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { timerMs } from "../node/link-clock.ts";
+import { timerMs } from "../node/engine-link.ts";
 
 test("delays outside of what timers take are cut, without a warning", async () => {
   const warnings: string[] = [];

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { GrpcCode } from "@quorate/proto";
 import type { CallContext } from "@quorate/rpc";
-import { linkClock } from "../node/link-clock.ts";
+import { linkClock } from "../node/engine-link.ts";
 import { LocalLink } from "../node/local-link.ts";
 
 test("an aborted call ends at once, and its handler hears of it", async () => {

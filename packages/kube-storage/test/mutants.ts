@@ -213,7 +213,7 @@ export const CACHER_BUGS: Readonly<Record<string, CacherBug>> = {
     put: "$before && current === undefined ? this.#asDeleted($previous) : undefined",
   },
   "a change of an indexed field is not offered by its old value": {
-    at: "kube-storage/src/cacher/watchers.ts#Watchers.dispatch",
+    at: "kube-storage/src/cacher/cache-watcher.ts#Watchers.dispatch",
     find: "$before !== undefined && $before !== $after",
     put: "$before !== undefined && $after === undefined",
   },

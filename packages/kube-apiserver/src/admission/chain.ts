@@ -10,6 +10,10 @@ import type { Admission, AdmissionAttributes } from "./admission.ts";
 
 /** One plug-in: it changes, checks, or both. Both reject with ApiError. */
 export interface AdmissionPlugin {
+  /** What it is asked about, as group/resource ("/pods"), subresources included. Absent: all. */
+  readonly resources?: readonly string[];
+  /** It has nothing to judge by. Absent: never. Who gives it something calls `refresh`. */
+  isIdle?(): boolean;
   /** Resolves with the object, changed or not. */
   mutate?(attributes: AdmissionAttributes, rounds: Rounds): Promise<KubeObject | undefined>;
   validate?(attributes: AdmissionAttributes): Promise<void>;
@@ -80,27 +84,53 @@ export class Reinvocation {
   }
 }
 
-export function admissionChain(plugins: readonly AdmissionPlugin[]): Admission {
-  return {
-    async mutate(attributes) {
-      let { object } = attributes;
-      let wantsSecond = false;
-      const rounds = { isSecond: false, again: () => (wantsSecond = true) };
-      const round = async (): Promise<void> => {
-        for (const plugin of plugins)
-          if (plugin.mutate !== undefined)
-            object = await plugin.mutate({ ...attributes, object }, rounds);
-      };
-      await round();
-      if (!wantsSecond) return object;
-      rounds.isSecond = true;
-      await round();
-      return object;
-    },
-    async validate(attributes) {
-      for (const plugin of plugins) await plugin.validate?.(attributes);
-    },
-  };
+/** Asks only the plug-ins that are for the request's resource, and have something to judge by. */
+export class AdmissionChain implements Admission {
+  readonly #plugins: readonly AdmissionPlugin[];
+  /** For the resources that a plug-in names; as many as all of them name. */
+  readonly #byResource = new Map<string, readonly AdmissionPlugin[]>();
+  #forOthers: readonly AdmissionPlugin[] = [];
+
+  constructor(plugins: readonly AdmissionPlugin[]) {
+    this.#plugins = plugins;
+    this.refresh();
+  }
+
+  /** A plug-in has become idle, or is no longer. Requests under way keep theirs. */
+  refresh(): void {
+    const active = this.#plugins.filter((plugin) => plugin.isIdle?.() !== true);
+    for (const name of new Set(this.#plugins.flatMap(({ resources = [] }) => resources)))
+      this.#byResource.set(
+        name,
+        active.filter(({ resources }) => resources?.includes(name) !== false),
+      );
+    this.#forOthers = active.filter(({ resources }) => resources === undefined);
+  }
+
+  async mutate(attributes: AdmissionAttributes): Promise<KubeObject | undefined> {
+    const plugins = this.#for(attributes);
+    let { object } = attributes;
+    let wantsSecond = false;
+    const rounds = { isSecond: false, again: () => (wantsSecond = true) };
+    const round = async (): Promise<void> => {
+      for (const plugin of plugins)
+        if (plugin.mutate !== undefined)
+          object = await plugin.mutate({ ...attributes, object }, rounds);
+    };
+    await round();
+    if (!wantsSecond) return object;
+    rounds.isSecond = true;
+    await round();
+    return object;
+  }
+
+  async validate(attributes: AdmissionAttributes): Promise<void> {
+    for (const plugin of this.#for(attributes)) await plugin.validate?.(attributes);
+  }
+
+  #for({ resource: { group, resource } }: AdmissionAttributes): readonly AdmissionPlugin[] {
+    return this.#byResource.get(`${group}/${resource}`) ?? this.#forOthers;
+  }
 }
 
 /** Finds an object outside of namespaces. Rejects with ApiError. */

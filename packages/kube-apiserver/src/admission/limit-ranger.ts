@@ -28,6 +28,7 @@ export function limitRanger(
       return [...(limits ?? [])];
     });
   return {
+    resources: ["/pods", "/persistentvolumeclaims"],
     async mutate(attributes) {
       const { object } = attributes;
       if (object === undefined || !isJudged(attributes) || !isPod(attributes)) return object;
@@ -58,7 +59,7 @@ function isJudged(attributes: AdmissionAttributes): boolean {
   if (operation !== "CREATE" && operation !== "UPDATE") return false;
   if (isPod(attributes))
     return operation === "CREATE" ? subresource === "" : subresource === "resize";
-  return isOf(attributes, "", "persistentvolumeclaims") && subresource === "";
+  return subresource === "";
 }
 
 /** What containers get that do not say it: limits from `max`, requests from limits and `min`. */

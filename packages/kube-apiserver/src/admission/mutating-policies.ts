@@ -36,10 +36,10 @@ import {
 export function mutatingPolicies(policies: PolicyList, deps: PolicyDependencies): AdmissionPlugin {
   const states = new WeakMap<Rounds, Reinvocation>();
   return {
+    isIdle: () => policies.bound.length === 0,
     async mutate(attributes, rounds) {
       const { object, operation } = attributes;
-      if (policies.bound.length === 0 || operation === "DELETE" || isExempt(attributes))
-        return object;
+      if (operation === "DELETE" || isExempt(attributes)) return object;
       const again = Reinvocation.of(states, rounds, object);
       const work = new MutatingRequest(attributes, again, rounds.isSecond, deps);
       const result = await work.run(policies);

@@ -62,6 +62,7 @@ export function podPriority(
   find: FindClass,
 ): AdmissionPlugin {
   return {
+    resources: ["/pods", "scheduling.k8s.io/priorityclasses"],
     async mutate(attributes) {
       const { object, oldObject, operation, subresource } = attributes;
       if (object === undefined || subresource !== "" || !isOf(attributes, "", "pods"))

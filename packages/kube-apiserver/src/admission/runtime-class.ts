@@ -6,7 +6,7 @@ import type { KubeObject } from "@quorate/kube-storage";
 import { quoteText } from "@quorate/proto";
 import { type Amounts, sameAmounts } from "../amounts/amounts.ts";
 import type { AdmissionAttributes } from "./admission.ts";
-import { type AdmissionPlugin, admissionForbidden, type FindClass, isOf } from "./chain.ts";
+import { type AdmissionPlugin, admissionForbidden, type FindClass } from "./chain.ts";
 import { mergedTolerations, type Toleration } from "./tolerations.ts";
 
 type Labels = Readonly<Record<string, string>>;
@@ -39,6 +39,7 @@ export function runtimeClass(find: FindClass): AdmissionPlugin {
     throw admissionForbidden(attributes, why);
   };
   return {
+    resources: ["/pods"],
     async mutate(attributes) {
       const { object } = attributes;
       if (object === undefined || !isNewPod(attributes)) return object;
@@ -62,7 +63,7 @@ export function runtimeClass(find: FindClass): AdmissionPlugin {
 
 function isNewPod(attributes: AdmissionAttributes): boolean {
   const { operation, subresource } = attributes;
-  return operation === "CREATE" && subresource === "" && isOf(attributes, "", "pods");
+  return operation === "CREATE" && subresource === "";
 }
 
 function checkOverhead(attributes: AdmissionAttributes, fixed: Amounts, asked: Amounts): void {

@@ -6,13 +6,13 @@
 import { type KubeObject, semanticEqual } from "@quorate/kube-storage";
 import type { Authorizer } from "../authz/authorizer.ts";
 import type { AdmissionAttributes } from "./admission.ts";
-import { type AdmissionPlugin, admissionForbidden, isOf } from "./chain.ts";
+import { type AdmissionPlugin, admissionForbidden } from "./chain.ts";
 
 export function signerPermissions(authorizer: Authorizer): AdmissionPlugin {
   return {
+    resources: ["certificates.k8s.io/certificatesigningrequests"],
     async validate(attributes) {
       const { operation, subresource, object, oldObject } = attributes;
-      if (!isOf(attributes, "certificates.k8s.io", "certificatesigningrequests")) return;
       if (operation !== "UPDATE") return;
       if (subresource === "approval") await check(attributes, authorizer, "approve");
       else if (subresource === "status" && isSigned(object, oldObject))

@@ -3,7 +3,7 @@
  * nobody asks for a client's certificate of the group that may do everything.
  */
 import { fromBase64, toUtf8 } from "@quorate/proto";
-import { type AdmissionPlugin, admissionForbidden, isOf } from "./chain.ts";
+import { type AdmissionPlugin, admissionForbidden } from "./chain.ts";
 import { requestedOrganizations } from "./signing-request-subject.ts";
 
 const SIGNER = "kubernetes.io/kube-apiserver-client";
@@ -11,10 +11,10 @@ const MASTERS = "system:masters";
 
 export function subjectRestriction(): AdmissionPlugin {
   return {
+    resources: ["certificates.k8s.io/certificatesigningrequests"],
     async validate(attributes) {
       const { object, operation, subresource } = attributes;
       if (operation !== "CREATE" || subresource !== "") return;
-      if (!isOf(attributes, "certificates.k8s.io", "certificatesigningrequests")) return;
       const spec = (object?.["spec"] ?? {}) as { signerName?: string; request?: string };
       if (spec.signerName !== SIGNER) return;
       const pem = toUtf8(fromBase64(spec.request ?? "") ?? new Uint8Array());

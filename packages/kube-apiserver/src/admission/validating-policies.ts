@@ -34,8 +34,9 @@ export function validatingPolicies(
   deps: PolicyDependencies,
 ): AdmissionPlugin {
   return {
+    isIdle: () => policies.bound.length === 0,
     async validate(attributes) {
-      if (policies.bound.length === 0 || isExempt(attributes)) return;
+      if (isExempt(attributes)) return;
       await new ValidatingRequest(attributes, deps).run(policies);
     },
   };

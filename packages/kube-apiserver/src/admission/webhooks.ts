@@ -39,8 +39,9 @@ export function mutatingWebhooks(
 ): AdmissionPlugin {
   const states = new WeakMap<Rounds, Reinvocation>();
   return {
+    isIdle: () => webhooks.all.length === 0,
     async mutate(attributes, rounds) {
-      if (webhooks.all.length === 0 || isExempt(attributes)) return attributes.object;
+      if (isExempt(attributes)) return attributes.object;
       const again = Reinvocation.of(states, rounds, attributes.object);
       const object = await runAll(webhooks, attributes, again, rounds, deps);
       again.ended(object);
@@ -151,8 +152,9 @@ export function validatingWebhooks(
   deps: WebhookDependencies,
 ): AdmissionPlugin {
   return {
+    isIdle: () => webhooks.all.length === 0,
     async validate(attributes) {
-      if (webhooks.all.length === 0 || isExempt(attributes)) return;
+      if (isExempt(attributes)) return;
       const invocations: Invocation[] = [];
       for (const webhook of webhooks.all) {
         const invocation = await invocationOf(webhook, attributes, deps);

@@ -18,8 +18,7 @@ import {
   type Watcher,
 } from "@quorate/kube-storage";
 import { defined } from "@quorate/proto";
-import type { Admission } from "../admission/admission.ts";
-import { type AdmissionPlugin, admissionChain, type FindClass } from "../admission/chain.ts";
+import { AdmissionChain, type AdmissionPlugin, type FindClass } from "../admission/chain.ts";
 import { limitRanger } from "../admission/limit-ranger.ts";
 import { mutatingPolicies } from "../admission/mutating-policies.ts";
 import {
@@ -91,7 +90,7 @@ export interface PolicyRuntimeDependencies {
 }
 
 export class PolicyRuntime {
-  readonly admission: Admission;
+  readonly admission: AdmissionChain;
   /** Requests of the server itself. */
   readonly client: LocalClient;
   readonly #options: PolicyRuntimeOptions;
@@ -163,7 +162,7 @@ export class PolicyRuntime {
     this.#stop.abort(STOPPED);
   }
 
-  #chain(): Admission {
+  #chain(): AdmissionChain {
     const { served, authorizer, clock, random, logger, webhooks } = this.#deps;
     const namespaces: Namespaces = {
       cached: (name) => this.#namespaces?.cached(name),
@@ -180,7 +179,7 @@ export class PolicyRuntime {
     };
     const optional = (name: PluginName, make: () => AdmissionPlugin): AdmissionPlugin[] =>
       this.#options.plugins.has(name) ? [make()] : [];
-    return admissionChain([
+    return new AdmissionChain([
       namespaceLifecycle(namespaces, clock),
       ...optional("LimitRanger", () => limitRanger(this.#present(LIMIT_RANGES))),
       ...optional("Priority", () => podPriority(this.#defaultPriorities, this.#finder(PRIORITIES))),
@@ -218,7 +217,7 @@ export class PolicyRuntime {
 
   get #quotaDeps(): QuotaDeps {
     return {
-      mayHaveQuotas: (namespace) => (this.#quotas.get(namespace) ?? 0) > 0,
+      counts: this.#quotas,
       quotasOf: this.#present(QUOTAS),
       writeStatus: async (quota) => {
         const { namespace = "", name = "", resourceVersion } = quota.metadata;
@@ -236,7 +235,20 @@ export class PolicyRuntime {
       if (left > 0) this.#quotas.set(namespace, left);
       else this.#quotas.delete(namespace);
     };
-    return { added: (quota) => count(quota, 1), deleted: (quota) => count(quota, -1) };
+    const { added, deleted } = this.#refreshing(
+      (quota) => count(quota, 1),
+      (quota) => count(quota, -1),
+    );
+    return { added, deleted };
+  }
+
+  /** Tells admission when what a plug-in judges by has changed. */
+  #refreshing(set: (object: KubeObject) => void, remove: (object: KubeObject) => void) {
+    const then = (change: (object: KubeObject) => void) => (object: KubeObject) => {
+      change(object);
+      this.admission.refresh();
+    };
+    return { added: then(set), updated: then(set), deleted: then(remove) };
   }
 
   #makeInformers(): readonly Informer[] {
@@ -254,21 +266,21 @@ export class PolicyRuntime {
     };
     if (plugins.has("Priority")) follow(PRIORITIES, this.#defaultPriorities);
     if (plugins.has("RuntimeClass")) follow(RUNTIMES, {});
-    const into = (list: WebhookList): InformerHandler => ({
-      added: (configuration) => list.set(configuration),
-      updated: (configuration) => list.set(configuration),
-      deleted: (configuration) => list.delete(configuration),
-    });
-    const policiesOf = (list: PolicyList): InformerHandler => ({
-      added: (policy) => list.setPolicy(policy),
-      updated: (policy) => list.setPolicy(policy),
-      deleted: (policy) => list.deletePolicy(policy),
-    });
-    const bindingsOf = (list: PolicyList): InformerHandler => ({
-      added: (binding) => list.setBinding(binding),
-      updated: (binding) => list.setBinding(binding),
-      deleted: (binding) => list.deleteBinding(binding),
-    });
+    const webhooksOf = (list: WebhookList): InformerHandler =>
+      this.#refreshing(
+        (configuration) => list.set(configuration),
+        (configuration) => list.delete(configuration),
+      );
+    const policiesOf = (list: PolicyList): InformerHandler =>
+      this.#refreshing(
+        (policy) => list.setPolicy(policy),
+        (policy) => list.deletePolicy(policy),
+      );
+    const bindingsOf = (list: PolicyList): InformerHandler =>
+      this.#refreshing(
+        (binding) => list.setBinding(binding),
+        (binding) => list.deleteBinding(binding),
+      );
     const of = (resource: string, handler: InformerHandler): Informer =>
       this.#informer(ADMISSION_GROUP, resource, handler);
     return [
@@ -277,8 +289,8 @@ export class PolicyRuntime {
         ? [this.#informer("", QUOTAS.resource, this.#quotaHandler)]
         : []),
       ...this.#classes.values(),
-      of(WEBHOOK_RESOURCES.mutating, into(this.#mutating)),
-      of(WEBHOOK_RESOURCES.validating, into(this.#validating)),
+      of(WEBHOOK_RESOURCES.mutating, webhooksOf(this.#mutating)),
+      of(WEBHOOK_RESOURCES.validating, webhooksOf(this.#validating)),
       of(POLICY_RESOURCES.mutating, policiesOf(this.#mutatingPolicies)),
       of(POLICY_RESOURCES.mutatingBindings, bindingsOf(this.#mutatingPolicies)),
       of(POLICY_RESOURCES.validating, policiesOf(this.#validatingPolicies)),

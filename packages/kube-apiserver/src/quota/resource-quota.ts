@@ -28,8 +28,8 @@ export const MAX_QUOTA_RETRIES = 3;
 const IGNORED = new Set(["/events", "events.k8s.io/events", "/bindings"]);
 
 export interface QuotaDeps {
-  /** Whether there may be quotas in the namespace; may lag behind. */
-  mayHaveQuotas(namespace: string): boolean;
+  /** How many quotas each namespace has that has any; may lag behind. */
+  readonly counts: ReadonlyMap<string, number>;
   /** Those that are stored now. Rejects with ApiError. */
   quotasOf(namespace: string): Promise<readonly KubeObject[]>;
   /** Writes the status, unless another one has written the quota. Rejects with ApiError. */
@@ -48,13 +48,14 @@ interface Waiter {
 export function resourceQuota(deps: QuotaDeps): AdmissionPlugin {
   const gate = new QuotaGate(deps);
   return {
+    isIdle: () => deps.counts.size === 0,
     async validate(attributes) {
       const { namespace, resource, kind } = attributes;
       if (namespace === "" || (resource.group === "" && kind.kind === "Namespace")) return;
       if (attributes.operation !== "CREATE" && attributes.operation !== "UPDATE") return;
       if (IGNORED.has(`${resource.group}/${resource.resource}`)) return;
       const evaluator = evaluatorOf(resource.group, resource.resource);
-      if (!evaluator.handles(attributes) || !deps.mayHaveQuotas(namespace)) return;
+      if (!evaluator.handles(attributes) || !deps.counts.has(namespace)) return;
       await gate.decide(attributes, evaluator);
     },
   };

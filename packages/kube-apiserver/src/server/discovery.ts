@@ -5,10 +5,15 @@
  *     /api /apis with Accept: ...;as=APIGroupDiscoveryList       all in one, with an ETag
  */
 
-import type { GroupVersionKind, ServedResource, ServedResources } from "@quorate/kube-storage";
-import { apiVersionOf, compareVersions } from "@quorate/kube-storage";
+import {
+  apiVersionOf,
+  compareVersions,
+  type GroupVersionKind,
+  type ServedResource,
+  type ServedResources,
+} from "@quorate/kube-storage";
 import type { RemoteVersion } from "../aggregation/aggregator.ts";
-import { verbsOf } from "../handlers/route-table.ts";
+import { verbsOf } from "../handlers/dispatch.ts";
 import { groupPriority } from "./group-priorities.ts";
 
 type Document = Readonly<Record<string, unknown>>;

@@ -4,6 +4,7 @@ import { test } from "node:test";
 import { ManualClock } from "@quorate/host/testing";
 import type { KubeObject } from "@quorate/kube-storage";
 import type { AdmissionAttributes } from "../../src/admission/admission.ts";
+import { AdmissionChain } from "../../src/admission/chain.ts";
 import { MAX_LIVE_LOOKUPS, namespaceLifecycle } from "../../src/admission/namespace-lifecycle.ts";
 import { ownerReferencesPermission } from "../../src/admission/owner-references.ts";
 import { signerPermissions } from "../../src/admission/signer-permissions.ts";
@@ -162,4 +163,27 @@ test("who approves a certificate, or signs it, may do that for its signer or its
   allowed.add("sign example.com/clients");
   await update("status", signed);
   await update("", signed);
+});
+
+test("a plug-in is asked about its own resources only, and not while it has nothing to judge by", async () => {
+  const asked: string[] = [];
+  let isIdle = true;
+  const note = (name: string) => ({ validate: async () => void asked.push(name) });
+  const chain = new AdmissionChain([
+    { resources: ["/pods"], ...note("for pods") },
+    { isIdle: () => isIdle, ...note("idle at first") },
+    note("for all"),
+  ]);
+  const ask = async (resource: string, subresource = ""): Promise<readonly string[]> => {
+    asked.length = 0;
+    const of = { group: "", version: "v1", resource };
+    await chain.validate(attributesOf({ resource: of, subresource }));
+    return [...asked];
+  };
+  assert.deepEqual(await ask("configmaps"), ["for all"]);
+  assert.deepEqual(await ask("pods", "resize"), ["for pods", "for all"]);
+  isIdle = false;
+  chain.refresh();
+  assert.deepEqual(await ask("configmaps"), ["idle at first", "for all"]);
+  assert.deepEqual(await ask("pods"), ["for pods", "idle at first", "for all"]);
 });

@@ -15,7 +15,7 @@ import type {
 import { attributesOf, DEFAULT_TABLE, kindSource, plainStrategy } from "@quorate/kube-storage";
 import { MemoryCluster, memoryStorage } from "@quorate/kube-storage/testing";
 import type { Admission } from "../../src/admission/admission.ts";
-import { type AdmissionPlugin, admissionChain } from "../../src/admission/chain.ts";
+import { AdmissionChain, type AdmissionPlugin } from "../../src/admission/chain.ts";
 import { configMaps } from "../../src/builtin/configmaps.ts";
 import { namespaces } from "../../src/builtin/namespaces.ts";
 import { servedResourcesOf } from "../../src/builtin/served-resources.ts";
@@ -70,8 +70,8 @@ export class World implements ServedResources {
 
   get admission(): Admission {
     return {
-      mutate: (attributes) => admissionChain(this.plugins).mutate(attributes),
-      validate: (attributes) => admissionChain(this.plugins).validate(attributes),
+      mutate: (attributes) => new AdmissionChain(this.plugins).mutate(attributes),
+      validate: (attributes) => new AdmissionChain(this.plugins).validate(attributes),
     };
   }
 

@@ -36,7 +36,7 @@ import { interpretStorageError } from "../storage/interpret-error.ts";
 import { checkedKey } from "../storage/keys.ts";
 import type { StoredObject } from "../storage/stored-object.ts";
 import { BookmarkSchedule } from "./bookmark-schedule.ts";
-import { CacheWatcher, EndedWatch } from "./cache-watcher.ts";
+import { CacheWatcher, EndedWatch, Watchers } from "./cache-watcher.ts";
 import { CacherMetrics } from "./cacher-metrics.ts";
 import { ConsistencyChecker } from "./consistency-checker.ts";
 import { DEFAULT_WINDOW_LIMITS, type WindowLimits } from "./event-window.ts";
@@ -48,7 +48,6 @@ import { HISTORY_REVISIONS, Reflector } from "./reflector.ts";
 import { RevisionReader } from "./revision-reader.ts";
 import { WatchCache } from "./watch-cache.ts";
 import { watchStart } from "./watch-start.ts";
-import { Watchers } from "./watchers.ts";
 
 export interface CacherOptions {
   /** Of the bookmarks. */

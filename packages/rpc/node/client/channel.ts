@@ -6,10 +6,11 @@ import { connect as connectTcp, type Socket } from "node:net";
 import type { ConnectionOptions, TLSSocket } from "node:tls";
 import { type Clock, splitHostPort } from "@quorate/host";
 import { GrpcCode } from "@quorate/proto";
-import type { ClientConnection } from "../../src/client/client-connection.ts";
+import { ClientConnection } from "../../src/client/client-connection.ts";
 import { type ClientLimits, DEFAULT_CLIENT_LIMITS } from "../../src/client/client-limits.ts";
+import type { ClientConnectionOwner } from "../../src/client/client-state.ts";
 import { StatusError } from "../../src/service.ts";
-import { ClientSocket } from "./client-socket.ts";
+import { type Flushable, Flusher, writeTogether } from "../engine/flusher.ts";
 
 /** The pause after a failed dial; it doubles up to the longest. */
 const FIRST_PAUSE_MS = 50;
@@ -228,4 +229,119 @@ function dialFailure(address: string, error: Error & { code?: string }): string 
   if (error.code === "ENOTFOUND" || error.code === "EAI_AGAIN")
     return `dial tcp: lookup ${splitAddress(address).host}: no such host`;
   return `dial ${shownAddress(address)}: ${DIAL_REASONS[error.code ?? ""] ?? error.message}`;
+}
+
+/**
+ * A client's socket and its HTTP/2 connection: moves bytes between them, with one gathering write
+ * per turn and backpressure in both directions.
+ */
+/** Why a connection ended whose server broke a rule. */
+export const PROTOCOL_ERROR = "protocol error";
+
+/** Time between two sweeps for pings. */
+const SWEEP_PERIOD_MS = 1000;
+
+export interface ClientSocketListener {
+  /** The server takes calls. Called once. */
+  settled(): void;
+  /** The connection is gone; its calls have ended. Called once. */
+  closed(reason: string): void;
+}
+
+const flusher = new Flusher();
+
+export class ClientSocket implements ClientConnectionOwner, Flushable {
+  readonly connection: ClientConnection;
+  readonly #socket: Socket;
+  readonly #limits: ClientLimits;
+  readonly #listener: ClientSocketListener;
+  #isBlocked = false;
+  #isDestroyed = false;
+  #reason = "error reading from server: EOF";
+
+  /** @param socket connected, its TLS handshake done */
+  constructor(
+    socket: Socket,
+    limits: ClientLimits,
+    server: { readonly authority: string; readonly isSecure: boolean },
+    clock: Clock,
+    listener: ClientSocketListener,
+  ) {
+    this.#socket = socket;
+    this.#limits = limits;
+    this.#listener = listener;
+    this.connection = new ClientConnection(limits, this, server, clock.monotonicMs());
+    const sweeper = clock.every(SWEEP_PERIOD_MS, () => this.connection.sweep(clock.monotonicMs()));
+    socket.setNoDelay(true);
+    socket.on("data", (chunk: Buffer) => this.connection.receive(chunk, clock.monotonicMs()));
+    socket.on("drain", () => this.#drained());
+    socket.on("end", () => socket.end());
+    socket.on("error", (error: Error & { code?: string }) => {
+      const text = error.code === "ECONNRESET" ? "read: connection reset by peer" : error.message;
+      this.#reason = `error reading from server: ${text}`;
+    });
+    socket.on("close", () => {
+      sweeper.cancel();
+      // Nothing but a broken rule of the protocol ends a connection from within.
+      if (this.connection.ending && !this.#isDestroyed) this.#reason = PROTOCOL_ERROR;
+      this.connection.lost(this.#reason);
+      listener.closed(this.#reason);
+    });
+    this.connection.touched();
+  }
+
+  wake(): void {
+    flusher.add(this);
+  }
+
+  settled(): void {
+    this.#listener.settled();
+  }
+
+  flush(): void {
+    do {
+      this.connection.refill();
+      if (!this.#write()) return;
+    } while (this.connection.hasMore);
+  }
+
+  /** Whether the socket keeps the process alive. */
+  setReferenced(isReferenced: boolean): void {
+    if (isReferenced) this.#socket.ref();
+    else this.#socket.unref();
+  }
+
+  /** Ends the connection at once; open calls end with this reason. */
+  destroy(reason: string): void {
+    this.#reason = reason;
+    this.#isDestroyed = true;
+    this.connection.lost(reason);
+    this.#socket.destroy();
+  }
+
+  /** Writes the output to the socket; false if nothing more should be written now. */
+  #write(): boolean {
+    const socket = this.#socket;
+    const { connection } = this;
+    const chunks = connection.takeOutput();
+    if (socket.destroyed) return false;
+    writeTogether(socket, chunks);
+    if (connection.ending) {
+      socket.destroySoon();
+      return false;
+    }
+    if (socket.writableLength === 0) connection.recycle();
+    if (!socket.writableNeedDrain || socket.writableLength < this.#limits.outputTargetBytes)
+      return true;
+    this.#isBlocked = true;
+    connection.setBlocked(true);
+    return false;
+  }
+
+  #drained(): void {
+    if (this.#socket.writableLength === 0) this.connection.recycle();
+    if (!this.#isBlocked) return;
+    this.#isBlocked = false;
+    this.connection.setBlocked(false);
+  }
 }

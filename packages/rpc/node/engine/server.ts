@@ -13,15 +13,12 @@ import type { Clock, HttpExchangeHandler, Logger, Timer } from "@quorate/host";
 import { type TlsSource, tlsSource } from "@quorate/host/node";
 import { GrpcCode } from "@quorate/proto";
 import { DeadlineQueue } from "../../src/deadlines.ts";
-import type { Compressor } from "../../src/grpc/compression.ts";
-import { Inflater } from "../../src/grpc/compression.ts";
+import { type Compressor, Inflater } from "../../src/grpc/compression.ts";
 import { Dispatcher } from "../../src/grpc/dispatcher.ts";
 import type { GrpcShared } from "../../src/grpc/shared.ts";
-import { HttpDate } from "../../src/http/context.ts";
-import type { Http1Counters } from "../../src/http1/shared.ts";
-import { Http1Shared } from "../../src/http1/shared.ts";
-import type { EngineCounters } from "../../src/http2/shared.ts";
-import { Http2Shared } from "../../src/http2/shared.ts";
+import { HttpDate } from "../../src/http/fields.ts";
+import { type Http1Counters, Http1Shared } from "../../src/http1/shared.ts";
+import { type EngineCounters, Http2Shared } from "../../src/http2/shared.ts";
 import {
   joinMessage,
   type RpcObserver,

@@ -1,7 +1,7 @@
 /** The state and limits that all calls of a server share. */
 import type { Clock, Logger } from "@quorate/host";
 import type { DeadlineQueue } from "../deadlines.ts";
-import type { HttpContext } from "../http/context.ts";
+import type { HttpContext } from "../http/fields.ts";
 import type { RpcObserver, ServiceTable } from "../service.ts";
 import type { Compressor, Inflater } from "./compression.ts";
 

@@ -15,8 +15,7 @@ import type {
 } from "@quorate/host";
 import { fromUtf8 } from "@quorate/proto";
 import type { ByteBudget } from "../http2/byte-budget.ts";
-import type { HttpContext } from "./context.ts";
-import { mayHaveBody, type ResponseFields, responseFields } from "./fields.ts";
+import { type HttpContext, mayHaveBody, type ResponseFields, responseFields } from "./fields.ts";
 
 const FAILED: HttpResponse = {
   status: 500,

@@ -1,4 +1,5 @@
-/** Rules for responses that both HTTP versions share (RFC 9110 sections 5.5 and 6.4). */
+/** What exchanges of both HTTP versions share: rules for responses (RFC 9110 sections 5.5, 6.4). */
+import type { Clock, HttpExchangeHandler, Logger } from "@quorate/host";
 
 /** Whether a response with this status may have a body, and so a content-length. */
 export function mayHaveBody(status: number): boolean {
@@ -81,4 +82,32 @@ export function promisedLength(
   if (!mayHaveBody(status)) return undefined;
   if (body === undefined) return fields.contentLength;
   return isBodiless ? (fields.contentLength ?? body.length) : body.length;
+}
+
+export interface HttpContext {
+  readonly handler: HttpExchangeHandler;
+  readonly logger: Logger;
+  /** Bytes of a response that may wait to be sent before `send` returns false. */
+  readonly sendBudgetBytes: number;
+  readonly date: HttpDate;
+}
+
+/** The value of the header Date (RFC 9110 section 6.6.1), made once a second. */
+export class HttpDate {
+  readonly #clock: Clock;
+  #second = -1;
+  #text = "";
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  get text(): string {
+    const second = Math.floor(this.#clock.wallMs() / 1000);
+    if (second !== this.#second) {
+      this.#second = second;
+      this.#text = new Date(second * 1000).toUTCString();
+    }
+    return this.#text;
+  }
 }

@@ -7,9 +7,8 @@ import type { Http2Connection } from "../http2/connection.ts";
 import { ErrorCode } from "../http2/constants.ts";
 import type { RequestHead } from "../http2/request-head.ts";
 import type { Http2Stream, StreamConsumer } from "../http2/stream.ts";
-import type { HttpContext } from "./context.ts";
 import { Exchange } from "./exchange.ts";
-import { promisedLength, type ResponseFields, responseFields } from "./fields.ts";
+import { type HttpContext, promisedLength, type ResponseFields, responseFields } from "./fields.ts";
 import { withRepeated } from "./repeated.ts";
 
 const HEADERS_TOO_LARGE: HttpResponse = {

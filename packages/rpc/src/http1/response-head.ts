@@ -1,7 +1,6 @@
 /** Writes heads of responses and chunks of bodies (RFC 9112 sections 4, 6 and 7.1). */
 import { fromLatin1, writeLatin1 } from "@quorate/proto";
-import type { HttpDate } from "../http/context.ts";
-import type { ResponseFields } from "../http/fields.ts";
+import type { HttpDate, ResponseFields } from "../http/fields.ts";
 import type { Output } from "../http2/output.ts";
 import type { Refusal } from "./refusal.ts";
 

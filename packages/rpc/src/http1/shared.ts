@@ -1,5 +1,5 @@
 /** The state that all HTTP/1.1 connections of a server share. */
-import type { HttpContext } from "../http/context.ts";
+import type { HttpContext } from "../http/fields.ts";
 import type { SharedBudget } from "../http2/byte-budget.ts";
 import type { BufferPool } from "../http2/output.ts";
 import type { EngineCounters } from "../http2/shared.ts";

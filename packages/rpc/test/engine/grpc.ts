@@ -3,17 +3,20 @@
  * test's hand.
  */
 import { gunzipSync, gzipSync } from "node:zlib";
-import type { HttpExchangeHandler, HttpHandler } from "@quorate/host";
-import { type Logger, silentLogger } from "@quorate/host";
+import {
+  type HttpExchangeHandler,
+  type HttpHandler,
+  type Logger,
+  silentLogger,
+} from "@quorate/host";
 import { ManualClock } from "@quorate/host/testing";
 import { concat } from "@quorate/proto";
 import type { RpcObserver, StreamHandler, UnaryHandler } from "@quorate/rpc";
 import { DeadlineQueue } from "../../src/deadlines.ts";
-import type { Compressor } from "../../src/grpc/compression.ts";
-import { Inflater } from "../../src/grpc/compression.ts";
+import { type Compressor, Inflater } from "../../src/grpc/compression.ts";
 import { Dispatcher } from "../../src/grpc/dispatcher.ts";
 import type { GrpcLimits, GrpcShared } from "../../src/grpc/shared.ts";
-import { HttpDate } from "../../src/http/context.ts";
+import { HttpDate } from "../../src/http/fields.ts";
 import { exchangeHandler } from "../helpers/exchange-handler.ts";
 import { CoreClient, type CoreOptions, data, MIB } from "./core.ts";
 

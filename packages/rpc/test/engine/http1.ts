@@ -7,7 +7,7 @@ import {
 } from "@quorate/host";
 import { ManualClock } from "@quorate/host/testing";
 import { fromLatin1, toLatin1 } from "@quorate/proto";
-import { HttpDate } from "../../src/http/context.ts";
+import { HttpDate } from "../../src/http/fields.ts";
 import { Http1Connection, type Http1Owner } from "../../src/http1/connection.ts";
 import { FIXED_HTTP1_LIMITS, type Http1Limits } from "../../src/http1/limits.ts";
 import { Http1Shared } from "../../src/http1/shared.ts";
