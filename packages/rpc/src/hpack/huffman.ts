@@ -15,9 +15,16 @@ const ENDS = 1 << 8;
 const FAILS = 1 << 9;
 const NEXT_SHIFT = 10;
 
-const { table: TABLE, padding: IS_PADDING } = buildDecoder();
+interface Decoder {
+  readonly table: Int32Array;
+  /** By state: whether a string may end there. */
+  readonly padding: Uint8Array;
+}
 
-function buildDecoder(): { table: Int32Array; padding: Uint8Array } {
+/** Made for the first string: that takes milliseconds, and short commands may meet none. */
+let decoder: Decoder | undefined;
+
+function buildDecoder(): Decoder {
   // children[node * 2 + bit] is an inner node (positive) or a symbol (-1 - symbol).
   const children: number[] = [0, 0];
   for (let symbol = 0; symbol <= EOS; symbol++) {
@@ -72,18 +79,20 @@ export function huffmanDecode(
   end: number,
   out: Uint8Array,
 ): number {
+  decoder ??= buildDecoder();
+  const { table, padding } = decoder;
   let state = 0;
   let size = 0;
   for (let at = start; at < end; at++) {
     const byte = bytes[at];
-    const high = TABLE[(state << 4) | (byte >>> 4)];
+    const high = table[(state << 4) | (byte >>> 4)];
     if ((high & ENDS) !== 0) out[size++] = high & 0xff;
-    const low = TABLE[((high >>> NEXT_SHIFT) << 4) | (byte & 15)];
+    const low = table[((high >>> NEXT_SHIFT) << 4) | (byte & 15)];
     if ((low & ENDS) !== 0) out[size++] = low & 0xff;
     if (((high | low) & FAILS) !== 0) throw new HpackError("a Huffman-coded string holds EOS");
     state = low >>> NEXT_SHIFT;
   }
-  if (IS_PADDING[state] === 0) throw new HpackError("a Huffman-coded string ends in bad padding");
+  if (padding[state] === 0) throw new HpackError("a Huffman-coded string ends in bad padding");
   return size;
 }
 
