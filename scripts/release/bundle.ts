@@ -58,7 +58,9 @@ export async function bundlePrograms(programs: readonly ReleaseProgram[]): Promi
     minify: false,
     // CommonJS packages ask for these. What makes a whole `require` takes time in each file.
     banner: {
-      js: 'const require = (name) => process.getBuiltinModule(name) ?? process.getBuiltinModule("node:module").createRequire(import.meta.url)(name);',
+      js:
+        "const require = (name) => process.getBuiltinModule(name) ?? " +
+        'process.getBuiltinModule("node:module").createRequire(import.meta.url)(name);',
     },
     define: { __dirname: "import.meta.dirname", __filename: "import.meta.filename" },
     logLevel: "silent",

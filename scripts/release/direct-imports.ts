@@ -4,9 +4,9 @@
  *     import { defined } from "@quorate/proto";    import { defined } from ".../src/invariant.ts";
  *     import { spawn } from "node:child_process";  const { spawn } = process.getBuiltinModule(...);
  *
- * esbuild splits a bundle by what files import, whatever they use of it: by way of a package's index
- * each program would read, and evaluate, all that any program needs of the package. This is for
- * packages whose package.json says that their files have no side effects.
+ * esbuild splits a bundle by what files import, whatever they use of it: by way of a package's
+ * index each program would read, and evaluate, all that any program needs of the package. This is
+ * for packages whose package.json says that their files have no side effects.
  *
  * Node makes a module of each of its own that is imported, with all that it exports. That of
  * node:fs loads streams and promises, which nobody may want.
@@ -17,11 +17,38 @@ import { pathToFileURL } from "node:url";
 import type { Plugin } from "esbuild";
 import { root } from "./programs.ts";
 
-const IMPORT = /^(?<kind>import|export) (?<names>\{[^{}]*\}) from "@quorate\/(?<from>[^"]+)";$/gm;
-const BUILTIN =
-  /^import (?:(?<names>\{[^{}]*\})|(?:\* as )?(?<whole>\w+)) from (?<from>"node:[^"]+");$/gm;
-const EXPORT =
-  /^export (?:\* as (?<space>\w+)|(?<all>\*)|(?<names>\{[^{}]*\})) from "(?<from>[^"]+)";$/gm;
+/** A statement `import CLAUSE from "FROM";`, or the same with `export`. */
+interface Statement {
+  readonly kind: string;
+  readonly clause: string;
+  readonly from: string;
+  readonly start: number;
+  readonly end: number;
+}
+
+const OWN = "@quorate/";
+const KEYWORDS = ["import ", "export "];
+
+function statementsOf(source: string): Statement[] {
+  const found: Statement[] = [];
+  let next = 0;
+  for (let start = 0; start < source.length; start = next) {
+    next = source.indexOf("\n", start) + 1 || source.length;
+    const keyword = KEYWORDS.find((word) => source.startsWith(word, start));
+    const end = keyword === undefined ? -1 : source.indexOf(";", start) + 1;
+    if (keyword === undefined || end === 0) continue;
+    next = Math.max(next, end);
+    const text = source.slice(start + keyword.length, end);
+    const [clause = "", from, more] = text.split(' from "');
+    if (from === undefined || more !== undefined || !from.endsWith('";')) continue;
+    found.push({ kind: keyword.trim(), clause, from: from.slice(0, -2), start, end });
+  }
+  return found;
+}
+
+/** The name of `* as NAME`; undefined for other clauses. */
+const spaceOf = (clause: string): string | undefined =>
+  clause.startsWith("* as ") ? clause.slice("* as ".length) : undefined;
 
 /** Where a name of an index is declared, and the clause that imports it from there. */
 interface Declared {
@@ -45,11 +72,11 @@ function namesIn(braces: string): { readonly name: string; readonly local: strin
 /** The values that an index exports from other files. */
 async function declaredIn(index: string): Promise<ReadonlyMap<string, Declared>> {
   const declared = new Map<string, Declared>();
-  for (const { groups = {} } of readFileSync(index, "utf8").matchAll(EXPORT)) {
-    const from = groups["from"] ?? "";
+  for (const { kind, clause, from } of statementsOf(readFileSync(index, "utf8"))) {
+    if (kind !== "export" || !(clause.startsWith("{") || clause.startsWith("*"))) continue;
     if (!from.startsWith(".")) {
-      const other = await declaredBy(from.replace("@quorate/", ""));
-      for (const { name, local } of namesIn(groups["names"] ?? "{}")) {
+      const other = await declaredBy(from.replace(OWN, ""));
+      for (const { name, local } of clause.startsWith("{") ? namesIn(clause) : []) {
         const found = other?.get(name);
         if (found !== undefined) declared.set(local, found);
       }
@@ -60,14 +87,12 @@ async function declaredIn(index: string): Promise<ReadonlyMap<string, Declared>>
       file,
       clause: (local) => `{ ${name} as ${local} }`,
     });
-    if (groups["space"] !== undefined)
-      declared.set(groups["space"], { file, clause: (local) => `* as ${local}` });
-    else if (groups["all"] !== undefined)
+    const space = spaceOf(clause);
+    if (space !== undefined) declared.set(space, { file, clause: (local) => `* as ${local}` });
+    else if (clause === "*")
       for (const name of Object.keys(await import(pathToFileURL(file).href)))
         declared.set(name, named(name));
-    else
-      for (const { name, local } of namesIn(groups["names"] ?? "{}"))
-        declared.set(local, named(name));
+    else for (const { name, local } of namesIn(clause)) declared.set(local, named(name));
   }
   return declared;
 }
@@ -99,30 +124,41 @@ async function declaredBy(from: string): Promise<ReadonlyMap<string, Declared> |
 async function direct(source: string): Promise<string> {
   let made = "";
   let end = 0;
-  for (const match of source.matchAll(IMPORT)) {
-    const { kind = "", names = "{}", from = "" } = match.groups ?? {};
-    const declared = await declaredBy(from);
+  for (const { kind, clause: names, from, start, end: after } of statementsOf(source)) {
+    if (!names.startsWith("{") || !from.startsWith(OWN)) continue;
+    const declared = await declaredBy(from.slice(OWN.length));
     if (declared === undefined) continue;
     const lines = namesIn(names).map(({ name, local }) => {
       const { file, clause } = declared.get(name) ?? {
-        file: `@quorate/${from}`,
+        file: from,
         clause: () => `{ ${name} as ${local} }`,
       };
       return `${kind} ${clause(local)} from ${JSON.stringify(file)};`;
     });
-    made += source.slice(end, match.index) + lines.join("\n");
-    end = match.index + match[0].length;
+    made += source.slice(end, start) + lines.join("\n");
+    end = after;
   }
   return made + source.slice(end);
 }
 
 /** A source that takes what it imports of Node without a module around it. */
 function withoutBuiltins(source: string): string {
-  return source.replaceAll(BUILTIN, (...match) => {
-    const { names, whole, from } = match.at(-1) as Readonly<Record<string, string | undefined>>;
-    const taken = namesIn(names ?? "{}").map(({ name, local }) => `${name}: ${local}`);
-    return `const ${whole ?? `{ ${taken.join(", ")} }`} = process.getBuiltinModule(${from});`;
-  });
+  let made = "";
+  let end = 0;
+  for (const { kind, clause, from, start, end: after } of statementsOf(source)) {
+    if (kind !== "import" || !from.startsWith("node:")) continue;
+    const whole = spaceOf(clause) ?? clause;
+    // A whole module, or names in braces; not types, nor both.
+    if (whole.includes(" ") && !whole.startsWith("{")) continue;
+    const taken = whole.startsWith("{")
+      ? `{ ${namesIn(whole)
+          .map(({ name, local }) => `${name}: ${local}`)
+          .join(", ")} }`
+      : whole;
+    made += `${source.slice(end, start)}const ${taken} = process.getBuiltinModule("${from}");`;
+    end = after;
+  }
+  return made + source.slice(end);
 }
 
 export const directImports: Plugin = {
