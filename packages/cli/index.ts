@@ -16,6 +16,7 @@ export {
   durationFlag,
   type Flag,
   FlagError,
+  FlagRefusal,
   type Flags,
   FlagValues,
   intFlag,
