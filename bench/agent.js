@@ -118,6 +118,20 @@ function noteAll() {
   syncBuiltinESMExports();
 }
 
+/**
+ * Begins to sample what is allocated. @param isShort whether what a collection of young objects
+ * takes counts, too
+ */
+async function sample(isShort) {
+  session.connect();
+  await session.post("HeapProfiler.startSampling", {
+    samplingInterval: SAMPLING_BYTES,
+    includeObjectsCollectedByMajorGC: true,
+    includeObjectsCollectedByMinorGC: isShort,
+  });
+  return {};
+}
+
 const commands = {
   /** Begins to note what holds the loop, for as long as the process lives. */
   trace() {
@@ -140,15 +154,8 @@ const commands = {
     const allocatedBytes = getHeapStatistics().total_allocated_bytes - allocatedBefore;
     return { allocatedBytes, survivedBytes: survivedBytes(collections.stop()) };
   },
-  async sample() {
-    session.connect();
-    await session.post("HeapProfiler.startSampling", {
-      samplingInterval: SAMPLING_BYTES,
-      includeObjectsCollectedByMajorGC: true,
-      includeObjectsCollectedByMinorGC: true,
-    });
-    return {};
-  },
+  sample: () => sample(true),
+  sampleSurvivors: () => sample(false),
   async samples() {
     const { profile } = await session.post("HeapProfiler.stopSampling");
     session.disconnect();

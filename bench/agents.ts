@@ -26,7 +26,7 @@ export interface HeapUse {
   readonly survivedBytes: number;
 }
 
-type Command = "begin" | "end" | "sample" | "samples" | "trace" | "traced";
+type Command = "begin" | "end" | "sample" | "sampleSurvivors" | "samples" | "trace" | "traced";
 
 /** Something that took at least half a millisecond in a member. */
 export interface Noted {
@@ -84,9 +84,12 @@ export class Agents {
     };
   }
 
-  /** Begins to note which functions allocate. */
-  async sample(): Promise<void> {
-    await this.#ask("sample");
+  /**
+   * Begins to note which functions allocate. @param isOfSurvivors only what no collection of young
+   * objects takes counts
+   */
+  async sample(isOfSurvivors: boolean): Promise<void> {
+    await this.#ask(isOfSurvivors ? "sampleSurvivors" : "sample");
   }
 
   /** The samples of each member since `sample`. */

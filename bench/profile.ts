@@ -5,6 +5,7 @@
  *   ./dev profile "put random, 1000 clients"
  *   ./dev profile txn --size 3 --member follower --seconds 10
  *   ./dev profile txn --allocations       the functions that allocate, in the place of time
+ *   ./dev profile txn --survivors         those whose objects outlive a collection
  */
 
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -46,7 +47,7 @@ export interface ProfileOptions {
   readonly flags?: readonly string[];
   readonly seconds: number;
   /** Which functions allocate is sampled, not which ones take time. */
-  readonly allocations?: boolean;
+  readonly allocations?: "all" | "survivors" | undefined;
 }
 
 /**
@@ -85,7 +86,7 @@ export async function profileRow(options: ProfileOptions): Promise<Profiled> {
   const [node, ...rest] = quorate.command;
   // A process under the profiler cannot give itself the flags that bin/quorate.js asks for.
   const nodeFlags = ["--max-semi-space-size=8", "--heap-growing-percent=70"];
-  const isOfAllocations = options.allocations === true;
+  const isOfAllocations = options.allocations !== undefined;
   const profiling = ["--cpu-prof", `--cpu-prof-dir=${dir}`, "--cpu-prof-interval=200"];
   const command = [node, ...nodeFlags, ...(isOfAllocations ? [] : profiling), ...rest];
   const cluster = await startCluster({
@@ -123,7 +124,7 @@ export async function profileRow(options: ProfileOptions): Promise<Profiled> {
       onPhase: (phase) => {
         if (phase === "measure") {
           [fromUs, cpuS] = [nowUs(), cpuSeconds([pid])];
-          heaps?.sample();
+          heaps?.sample(options.allocations === "survivors");
         } else {
           [toUs, cpuS] = [nowUs(), cpuSeconds([pid]) - cpuS];
           sampled = heaps?.samples();
@@ -179,6 +180,7 @@ async function main(): Promise<void> {
     flags: valueOption("flags of the members, parted by blanks", ""),
     seconds: valueOption("measured seconds", "5"),
     allocations: switchOption("bytes allocated, not time"),
+    survivors: switchOption("bytes allocated that outlive a collection of young objects"),
     top: valueOption("lines of the table", "30"),
     out: valueOption("the flame picture; default: in the temporary directory"),
   } as const;
@@ -195,19 +197,20 @@ async function main(): Promise<void> {
     member,
     flags: values.flags.split(" ").filter((flag) => flag !== ""),
     seconds: positive("seconds", values.seconds),
-    allocations: values.allocations,
+    allocations: values.survivors ? "survivors" : values.allocations ? "all" : undefined,
   });
   const { tree, idleMs, elapsedMs, cpuMs, answered } = profiled;
   const percent = (part: number, whole: number): string => `${((100 * part) / whole).toFixed(0)} %`;
   const rate = `${Math.round((1000 * answered) / elapsedMs)} per s`;
   const each = `${((1000 * tree.totalMs) / answered).toFixed(0)} bytes an answer`;
   const busy = `loop busy ${percent(tree.totalMs, tree.totalMs + idleMs)}`;
+  const isOfBytes = values.allocations || values.survivors;
   const words =
     `${row.name}; ${values.size} member(s)${tls ? ", TLS" : ""}, ${member}: ${rate}; ` +
-    `${values.allocations ? each : busy}, processor ${percent(cpuMs, elapsedMs)} of one`;
+    `${isOfBytes ? each : busy}, processor ${percent(cpuMs, elapsedMs)} of one`;
   const out = values.out ?? join(tmpdir(), `quorate-${row.name.replaceAll(/[^\w]+/g, "-")}.html`);
   writeFileSync(out, flameHtml(words, tree));
-  const unit = values.allocations ? "B" : "us";
+  const unit = isOfBytes ? "B" : "us";
   const table = topTable(profiled, positive("top", values.top), unit);
   console.log(`${words}\n\n${table}\n\nflame picture: ${out}`);
 }

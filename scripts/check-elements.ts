@@ -26,6 +26,7 @@ const NOT_HELD = [
   "proto/src/http2/",
   "proto/src/json/",
   "proto/src/wire/",
+  "raft/src/applied-entries.ts",
   "raft/src/log.ts",
   "raft/src/tracker.ts",
   "rpc/node/engine/flusher.ts",

@@ -95,7 +95,7 @@ const READS = {
 } as const;
 
 test("a profile of allocations names the functions that allocated for the load", async () => {
-  const profiled = await profileRow({ ...READS, seconds: 1, allocations: true });
+  const profiled = await profileRow({ ...READS, seconds: 1, allocations: "all" });
   const eachBytes = (1000 * profiled.tree.totalMs) / profiled.answered;
   assert.ok(eachBytes > 100 && eachBytes < 100_000, `${eachBytes} bytes a call`);
   assert.match(topTable(profiled, 500, "B"), / packages\/services\/src\/v3\/kv\.ts:\d+/);

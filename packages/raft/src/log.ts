@@ -7,6 +7,7 @@
  *      ....+---------------+-----------+------------+----------------+
  *                                         |               |
  *                                       stable        handedOut
+ *          |  as bytes     |  as objects: the recent ones      |
  *
  * `stable` moves only when the driver reports a write as durable, `handedOut` when a Ready takes
  * entries to be written. A new leader may replace entries after `committed`. Replaced entries that
@@ -14,6 +15,7 @@
  * for them: each pending write keeps its own mark, which a replacement lowers.
  */
 import { defined, EMPTY, raftpb } from "@quorate/proto";
+import { AppliedEntries } from "./applied-entries.ts";
 import type { InitialState } from "./interface.ts";
 import { violated } from "./invariants.ts";
 
@@ -152,7 +154,11 @@ export interface EntryId {
 }
 
 export class RaftLog {
-  #entries: raftpb.Entry[];
+  /** Those from the snapshot mark to `#recentAfter`, all applied. */
+  readonly #kept = new AppliedEntries();
+  /** Those after `#recentAfter`, all but those that a received snapshot will bring not applied. */
+  #recent: raftpb.Entry[];
+  #recentAfter: number;
   #snapshot: raftpb.SnapshotMetadata;
   #committed: number;
   #applying: number;
@@ -175,7 +181,8 @@ export class RaftLog {
   constructor(initial: InitialState, maxApplyingBytes: number) {
     const { snapshot, applied } = initial;
     const last = snapshot.index + initial.entries.length;
-    this.#entries = [...initial.entries];
+    this.#recent = [...initial.entries];
+    this.#recentAfter = snapshot.index;
     this.#snapshot = snapshot;
     this.#committed = checkedCommit(initial);
     this.#applying = applied;
@@ -183,6 +190,7 @@ export class RaftLog {
     this.#stable = last;
     this.#handedOut = last;
     this.#maxApplyingBytes = maxApplyingBytes;
+    this.#keepTo(applied);
   }
 
   /** The mark the log starts after; index 0 if it was never compacted. */
@@ -195,13 +203,11 @@ export class RaftLog {
   }
 
   get lastIndex(): number {
-    return this.#snapshot.index + this.#entries.length;
+    return this.#recentAfter + this.#recent.length;
   }
 
   get lastTerm(): number {
-    return this.#entries.length === 0
-      ? this.#snapshot.term
-      : this.#entries[this.#entries.length - 1].term;
+    return this.#termAt(this.lastIndex);
   }
 
   get committed(): number {
@@ -224,9 +230,11 @@ export class RaftLog {
 
   /** The term at an index from the snapshot mark to the end; undefined for others. */
   term(index: number): number | undefined {
-    const at = index - this.#snapshot.index;
-    if (at === 0) return this.#snapshot.term;
-    return at > 0 && at <= this.#entries.length ? this.#entries[at - 1].term : undefined;
+    const at = index - this.#recentAfter;
+    if (at > 0) return at <= this.#recent.length ? this.#recent[at - 1].term : undefined;
+    if (index <= this.#snapshot.index)
+      return index === this.#snapshot.index ? this.#snapshot.term : undefined;
+    return this.#kept.termAt(index);
   }
 
   /** True if an entry, or the snapshot mark, has this index and term. */
@@ -248,8 +256,13 @@ export class RaftLog {
     if (lo < this.firstIndex || hi > this.lastIndex || lo > hi + 1) {
       violated("RAFT-5", `entries ${lo} to ${hi} of ${this.firstIndex} to ${this.lastIndex}`);
     }
-    const base = this.firstIndex;
-    return this.#entries.slice(lo - base, hi + 1 - base);
+    const after = this.#recentAfter;
+    if (lo > after) return this.#recent.slice(lo - after - 1, hi - after);
+    const entries: raftpb.Entry[] = [];
+    for (let index = lo; index <= hi; index++) {
+      entries.push(index > after ? this.#recent[index - after - 1] : this.#kept.entryAt(index));
+    }
+    return entries;
   }
 
   /** Entries from lo, as many as fit into maxBytes but at least one; none if lo is past the end. */
@@ -262,11 +275,14 @@ export class RaftLog {
 
   /** The last index, at least lo, such that the entries from lo to it fit into maxBytes. */
   #fitting(lo: number, hi: number, maxBytes: number): number {
-    const base = this.firstIndex;
-    let bytes = entryBytes(this.#entries[lo - base]);
+    let bytes = this.#entryBytesAt(lo);
     let last = lo;
-    while (last < hi && (bytes += entryBytes(this.#entries[last + 1 - base])) <= maxBytes) last++;
+    while (last < hi && (bytes += this.#entryBytesAt(last + 1)) <= maxBytes) last++;
     return last;
+  }
+
+  #entryBytesAt(index: number): number {
+    return this.dataBytes(index, index) + ENTRY_OVERHEAD_BYTES;
   }
 
   /** Appends at the end, on a leader: replaces nothing. */
@@ -306,7 +322,7 @@ export class RaftLog {
     if (keep >= this.lastIndex) return;
     if (keep < this.#committed)
       violated("RAFT-3", `entry ${keep + 1} of ${this.#committed} committed ones`);
-    this.#entries.length = keep - this.#snapshot.index;
+    this.#recent.length = keep - this.#recentAfter;
     this.#pullBack(keep);
     this.#handedOut = Math.min(this.#handedOut, keep);
   }
@@ -330,7 +346,7 @@ export class RaftLog {
       }
       index = entry.index;
       term = entry.term;
-      this.#entries.push(entry);
+      this.#recent.push(entry);
     }
   }
 
@@ -367,18 +383,19 @@ export class RaftLog {
 
   /** Bytes of data in entries from lo to hi, both included. */
   dataBytes(lo: number, hi: number): number {
-    const base = this.firstIndex;
+    const after = this.#recentAfter;
     let bytes = 0;
-    for (let i = lo - base; i <= hi - base; i++) bytes += this.#entries[i].data.length;
+    for (let index = lo; index <= hi; index++) {
+      bytes +=
+        index > after ? this.#recent[index - after - 1].data.length : this.#kept.dataBytesAt(index);
+    }
     return bytes;
   }
 
   /** True if a configuration change is committed but not yet reported as applied. */
   hasUnappliedConfChange(): boolean {
-    const base = this.firstIndex;
-    for (let i = Math.max(this.#applied + 1, base); i <= this.#committed; i++) {
-      if (isConfChange(this.#entries[i - base])) return true;
-    }
+    const committed = this.#committed - this.#recentAfter;
+    for (let i = 0; i < committed; i++) if (isConfChange(this.#recent[i])) return true;
     return false;
   }
 
@@ -387,7 +404,9 @@ export class RaftLog {
     // Drops the old entries. Some may lie after the new mark; a pending write must not count as
     // durable for the entries that follow it.
     this.#pullBack(this.#committed);
-    this.#entries = [];
+    this.#kept.dropTo(this.#recentAfter);
+    this.#recent = [];
+    this.#recentAfter = snapshot.metadata.index;
     this.#snapshot = snapshot.metadata;
     this.#committed = snapshot.metadata.index;
     this.#applying = snapshot.metadata.index;
@@ -404,7 +423,7 @@ export class RaftLog {
     if (index <= this.#snapshot.index) return;
     if (index > this.#applied) violated("RAFT-8", `compact to ${index}, applied ${this.#applied}`);
     const term = this.#termAt(index);
-    this.#entries = this.#entries.slice(index - this.#snapshot.index);
+    this.#kept.dropTo(index);
     this.#snapshot = { index, term, confState };
   }
 
@@ -461,10 +480,8 @@ export class RaftLog {
   hasCommitted(): boolean {
     if (this.#applying >= this.#appliable()) return false;
     if (this.#applyingBytes === 0) return true;
-    return (
-      this.#applyingBytes + entryBytes(this.#entries[this.#applying + 1 - this.firstIndex]) <=
-      this.#maxApplyingBytes
-    );
+    const nextBytes = this.#entryBytesAt(this.#applying + 1);
+    return this.#applyingBytes + nextBytes <= this.#maxApplyingBytes;
   }
 
   /**
@@ -498,8 +515,16 @@ export class RaftLog {
       violated("RAFT-6", `applied ${index}, handed out ${this.#applying}`);
     if (index <= this.#applied) return;
     this.#applied = index;
+    this.#keepTo(index);
     while (this.#applyBatches.length > 0 && this.#applyBatches[0].last <= index) {
       this.#applyingBytes -= this.#applyBatches.shift()?.bytes ?? 0;
     }
+  }
+
+  /** Keeps what is applied, up to `index`, as bytes; nothing where a snapshot is beyond it. */
+  #keepTo(index: number): void {
+    if (index <= this.#recentAfter) return;
+    for (const entry of this.#recent.splice(0, index - this.#recentAfter)) this.#kept.add(entry);
+    this.#recentAfter = index;
   }
 }

@@ -215,6 +215,14 @@ test("random histories: terms, conflicts, what is durable, what is handed out", 
       else assert.ok(log.stable <= model.pending.committed, where);
       const probe = pick(0, model.last + 2);
       assert.equal(log.term(probe), model.term(probe), where);
+      assert.deepEqual(log.slice(log.firstIndex, log.lastIndex), model.memory, where);
+      if (model.memory.length > 0) {
+        const from = pick(log.firstIndex, log.lastIndex);
+        const bytes = model.memory
+          .filter(({ index }) => index >= from)
+          .reduce((sum, one) => sum + one.data.length, 0);
+        assert.equal(log.dataBytes(from, log.lastIndex), bytes, where);
+      }
     }
   }
 });

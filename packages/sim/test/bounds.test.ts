@@ -103,6 +103,7 @@ const NOT_DRAWN: Readonly<Record<string, readonly string[]>> = {
     "store STEP_COMPARES LOOK_EVERY RECORDS_OF_ONE_KEY",
   ],
   "its own test draws it, with a model beside it (mvcc-tree, mvcc-deletions, intervals)": [
+    "raft BLOCK_BYTES MAX_COPIED_BYTES",
     "store LEAF_KEYS FIRST_RUN_KEYS MAX_RUN_KEYS MERGE_STEPS MAX_LOOKUPS",
   ],
   "its own test meets it, and a run would take too long or does not come there": [

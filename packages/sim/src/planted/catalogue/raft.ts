@@ -174,6 +174,12 @@ export const RAFT_BUGS: Readonly<Record<string, CatalogueBug>> = {
     tests: RAFT_TESTS,
     raftSeed: 61,
   },
+  "a block of applied entries goes with its first": {
+    at: "raft/src/applied-entries.ts#AppliedEntries.dropTo",
+    find: "$block.last > $index",
+    put: "$block.first > $index",
+    tests: RAFT_TESTS,
+  },
   "entries are applied before they are durable": {
     at: "raft/src/log.ts#RaftLog.#appliable",
     find: "Math.min(this.#committed, this.#stable)",
