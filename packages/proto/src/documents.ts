@@ -4,7 +4,7 @@ import openApi from "./gen/openapi.json" with { type: "json" };
 import { defined } from "./invariant.ts";
 import { fromBase64 } from "./wire/bytes.ts";
 
-/** The OpenAPI 3.1 document of etcd's gateway, as JSON: docs/reference/openapi.json without spaces. */
+/** The OpenAPI 3.1 document of etcd's gateway, as JSON without spaces. */
 export function openApiDocument(): string {
   return JSON.stringify(openApi);
 }

@@ -126,8 +126,8 @@ export interface Toleration {
 
 /**
  * Tolerations without those that another one covers (kubernetes: pkg/util/tolerations), in order.
- * Of equal ones the first stays; of those that cover each other, the last. The time is in proportion
- * to their number: what covers a toleration is found by the few names that it can have.
+ * Of equal ones the first stays; of those that cover each other, the last. The time is in
+ * proportion to their number: what covers a toleration is found by the few names that it can have.
  */
 export function mergedTolerations(all: readonly Toleration[]): Toleration[] {
   const byText = new Map<string, Toleration>();
