@@ -15,18 +15,14 @@ export {
 } from "./src/codec/json-parser.ts";
 export { type KubeAccess, kubeAccessOf } from "./src/codec/kubeconfig.ts";
 export { fitsDepth, MAX_JSON_DEPTH } from "./src/codec/limits.ts";
-export {
-  addQuantities,
-  canonicalQuantity,
-  compareQuantities,
-  quantityMilli,
-  quantityNanos,
-  quantityNumber,
-  subtractQuantities,
-} from "./src/codec/quantity.ts";
 export { storedValueText } from "./src/codec/stored-value.ts";
 export { parseYaml, writeYaml } from "./src/codec/yaml.ts";
-export { type Cancellation, Canceller, unlessAborted } from "./src/meta/cancellation.ts";
+export {
+  type Cancellation,
+  Canceller,
+  throwIfAborted,
+  unlessAborted,
+} from "./src/meta/cancellation.ts";
 export { sameJson, semanticEqual } from "./src/meta/equality.ts";
 export * as fieldErrors from "./src/meta/field-errors.ts";
 export {
@@ -96,6 +92,15 @@ export {
   validateLabels,
   validateObjectMeta,
 } from "./src/meta/object-meta-validation.ts";
+export {
+  addQuantities,
+  canonicalQuantity,
+  compareQuantities,
+  quantityMilli,
+  quantityNanos,
+  quantityNumber,
+  subtractQuantities,
+} from "./src/meta/quantity.ts";
 export { type AttributesOf, EVERYTHING, type Selector } from "./src/meta/selectors.ts";
 export {
   ApiError,
@@ -122,7 +127,7 @@ export {
 export { metaTime, microTime, parseTime } from "./src/meta/time.ts";
 export { validateDeleteOptions } from "./src/registry/before-delete.ts";
 export { ConvertedStorage } from "./src/registry/converted-storage.ts";
-export { MAX_NAME_ATTEMPTS, newUid } from "./src/registry/create.ts";
+export { generateName, MAX_NAME_ATTEMPTS, newUid } from "./src/registry/create.ts";
 export type { DeleteResult } from "./src/registry/delete.ts";
 export {
   DELETE_COLLECTION_PAGE_OBJECTS,
@@ -180,9 +185,26 @@ export {
   type WriteOptions,
 } from "./src/rest/interfaces.ts";
 export type { DecodedObject, ServedResource, ServedResources } from "./src/rest/served-resource.ts";
+export {
+  type Amounts,
+  added,
+  excess,
+  masked,
+  maximum,
+  sameAmounts,
+  shownAmounts,
+  withoutZeros,
+} from "./src/schema/amounts.ts";
 export { builtinSchema, referenceOf, typeSchema } from "./src/schema/builtin-schema.ts";
 export { compareUtf8, setField } from "./src/schema/maps.ts";
 export { messageType } from "./src/schema/message-type.ts";
+export {
+  type Asked,
+  type AskingContainer,
+  type AskingPod,
+  sumOf,
+  sumWithOverhead,
+} from "./src/schema/pod-amounts.ts";
 export type { ObjectSchema, Schema, ValidationRule } from "./src/schema/schema.ts";
 export {
   type ClusterClient,

@@ -18,7 +18,7 @@ import {
   type TlsFileSource,
   type TlsOptions,
 } from "@quorate/host/node";
-import type { UserInfo } from "@quorate/kube-storage";
+import { identityTransformer, type UserInfo } from "@quorate/kube-storage";
 import { MetricRegistry } from "@quorate/metrics";
 import { defined } from "@quorate/proto";
 import { EngineServer } from "@quorate/rpc/node";
@@ -39,7 +39,7 @@ import {
   type Pair,
 } from "./certificates.ts";
 import { LibraryCluster } from "./cluster.ts";
-import { type Encryption, NO_ENCRYPTION, openEncryption } from "./encryption/encryption.ts";
+import type { Encryption } from "./encryption/encryption.ts";
 import { gzipCompressor } from "./gzip.ts";
 import { kubeconfigText, writeKubeconfig } from "./kubeconfig.ts";
 import { metricsPages } from "./metrics-page.ts";
@@ -306,9 +306,16 @@ function etcdTls({ caFile, certFile, keyFile }: EtcdOptions) {
   return { ca: read(caFile), cert: read(certFile), key: read(keyFile), plainByDefault: true };
 }
 
-function encryptionOf(options: ServeOptions, logger: Logger): Promise<Encryption> {
+const NO_ENCRYPTION: Encryption = {
+  transformerFor: () => identityTransformer,
+  problem: () => undefined,
+  close: async () => {},
+};
+
+async function encryptionOf(options: ServeOptions, logger: Logger): Promise<Encryption> {
   const { encryptionConfigFile: path, encryptionReload } = options;
-  if (path === "") return Promise.resolve(NO_ENCRYPTION);
+  if (path === "") return NO_ENCRYPTION;
+  const { openEncryption } = await import("./encryption/encryption.ts");
   return openEncryption(path, encryptionReload, { clock: nodeClock, logger });
 }
 

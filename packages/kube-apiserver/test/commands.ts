@@ -25,6 +25,10 @@ export const commands: PackageCommands = {
       about: "webhooks that know tokens and decide, before kube-apiserver",
       file: "packages/kube-apiserver/test/interop/access/main.ts",
     },
+    accounts: {
+      about: "kube-apiserver's service accounts of pods",
+      file: "packages/kube-apiserver/test/interop/accounts/main.ts",
+    },
     aggregation: {
       about: "kube-apiserver before other API servers",
       file: "packages/kube-apiserver/test/interop/aggregation/main.ts",
@@ -74,6 +78,10 @@ export const commands: PackageCommands = {
     go: {
       about: "client-go and controller-runtime",
       file: "packages/kube-apiserver/test/interop/go/main.ts",
+    },
+    conformance: {
+      about: "Kubernetes' conformance tests that need no nodes",
+      file: "packages/kube-apiserver/test/interop/go/conformance.ts",
     },
     bugs: {
       about: "published bugs of operators, found by faults from seeds",

@@ -89,6 +89,19 @@ export const BUGS: Readonly<Record<string, CatalogueBug>> = {
     put: "false",
     ...AGGREGATION,
   },
+  "pods take secrets that their account does not have": {
+    at: "kube-apiserver/src/admission/service-account.ts#enforcesSecrets",
+    find: "return TRUE.has($value);",
+    put: "return false;",
+    tests: [`${INTEROP}/accounts.test.ts`],
+    sim: "no",
+  },
+  "an APIService that nobody manages is put right": {
+    at: "kube-apiserver/src/aggregation/local-services.ts#LocalServices.#sync",
+    find: 'if ($manager === "" || ($manager === ON_START && !this.#atStart.has($name))) return;',
+    put: "if ($manager === ON_START && !this.#atStart.has($name)) return;",
+    ...AGGREGATION,
+  },
   "an ID token needs no claim that is required": {
     at: "kube-apiserver/src/authn/oidc-tokens.ts#OidcTokens.#userOf",
     find: "if ($value !== $wanted) $refusal;",

@@ -41,12 +41,6 @@ export interface EncryptionDeps {
 }
 
 /** No file: values are stored as they are. */
-export const NO_ENCRYPTION: Encryption = {
-  transformerFor: () => identityTransformer,
-  problem: () => undefined,
-  close: async () => {},
-};
-
 const noMatch: Readonly<Record<"aesgcm" | "aescbc" | "secretbox", string>> = {
   aesgcm: "no matching key was found for the provided AES transformer",
   aescbc: "no matching key was found for the provided AES transformer",

@@ -133,8 +133,8 @@ export class AdmissionChain implements Admission {
   }
 }
 
-/** Finds an object outside of namespaces. Rejects with ApiError. */
-export type FindClass = (name: string) => Promise<KubeObject | undefined>;
+/** Finds what a pod names. Rejects with ApiError. @param namespace absent: outside of namespaces */
+export type FindNamed = (name: string, namespace?: string) => Promise<KubeObject | undefined>;
 
 /** Whether a request is about objects of the resource, or a subresource of them. */
 export function isOf({ resource }: AdmissionAttributes, group: string, name: string): boolean {

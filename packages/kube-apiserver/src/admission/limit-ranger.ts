@@ -2,9 +2,15 @@
  * LimitRanger (kubernetes: plugin/pkg/admission/limitranger): the LimitRanges of a namespace fill
  * in what the containers of a new pod do not say, and bound what pods and claims ask for.
  */
-import { type KubeObject, quantityMilli } from "@quorate/kube-storage";
-import type { Amounts } from "../amounts/amounts.ts";
-import { type Asked, type AskingContainer, type PodSpec, sumOf } from "../amounts/pod-amounts.ts";
+import {
+  type Amounts,
+  type Asked,
+  type AskingContainer,
+  type AskingPod,
+  type KubeObject,
+  quantityMilli,
+  sumOf,
+} from "@quorate/kube-storage";
 import type { AdmissionAttributes } from "./admission.ts";
 import { type AdmissionPlugin, admissionForbidden, isOf } from "./chain.ts";
 
@@ -18,12 +24,18 @@ interface Limit {
 }
 
 const ANNOTATION = "kubernetes.io/limit-ranger";
-/** @param limitRanges of a namespace; rejects with ApiError */
+/**
+ * @param limitRanges of a namespace, as of now, or any state at least as new as the one before;
+ * rejects with ApiError
+ */
 export function limitRanger(
-  limitRanges: (namespace: string) => Promise<readonly KubeObject[]>,
+  limitRanges: (namespace: string, isNow: boolean) => Promise<readonly KubeObject[]>,
 ): AdmissionPlugin {
-  const limitsFor = async ({ namespace }: AdmissionAttributes): Promise<readonly Limit[][]> =>
-    (await limitRanges(namespace)).map((range) => {
+  const limitsFor = async (
+    { namespace }: AdmissionAttributes,
+    isNow: boolean,
+  ): Promise<readonly Limit[][]> =>
+    (await limitRanges(namespace, isNow)).map((range) => {
       const { limits } = (range["spec"] ?? {}) as { readonly limits?: readonly Limit[] | null };
       return [...(limits ?? [])];
     });
@@ -32,14 +44,15 @@ export function limitRanger(
     async mutate(attributes) {
       const { object } = attributes;
       if (object === undefined || !isJudged(attributes) || !isPod(attributes)) return object;
-      const ranges = await limitsFor(attributes);
+      const ranges = await limitsFor(attributes, true);
       return ranges.reduce((pod, limits) => withDefaults(pod, limits), object);
     },
     async validate(attributes) {
       const { object } = attributes;
       if (object === undefined || !isJudged(attributes)) return;
       const problemsOf = isPod(attributes) ? podProblems : claimProblems;
-      for (const limits of await limitsFor(attributes)) {
+      // Those of a pod were read when it was changed.
+      for (const limits of await limitsFor(attributes, !isPod(attributes))) {
         const problems = [...new Set(limits.flatMap((limit) => problemsOf(object, limit)))];
         if (problems.length === 0) continue;
         const text = problems.length === 1 ? problems[0] : `[${problems.join(", ")}]`;
@@ -80,7 +93,7 @@ function withDefaults(pod: KubeObject, limits: readonly Limit[]): KubeObject {
   const set: string[] = [];
   const filled = (containers: readonly AskingContainer[] | null | undefined, what: string) =>
     (containers ?? []).map((container) => withResources(container, wanted, what, set));
-  const spec = (pod["spec"] ?? {}) as PodSpec;
+  const spec = (pod["spec"] ?? {}) as AskingPod;
   const containers = filled(spec.containers, "container");
   const initContainers = filled(spec.initContainers, "init container");
   if (set.length === 0) return pod;
@@ -121,7 +134,7 @@ function withResources(
 }
 
 function podProblems(pod: KubeObject, limit: Limit): string[] {
-  const spec = (pod["spec"] ?? {}) as PodSpec;
+  const spec = (pod["spec"] ?? {}) as AskingPod;
   if (limit.type === "Pod")
     return problemsOf(limit, {
       requests: sumOf(spec, "requests"),

@@ -3,6 +3,7 @@
 /** On unless they are taken away. */
 export const DEFAULT_PLUGINS = [
   "LimitRanger",
+  "ServiceAccount",
   "Priority",
   "RuntimeClass",
   "CertificateSubjectRestriction",

@@ -6,7 +6,7 @@
 import type { KubeObject } from "@quorate/kube-storage";
 import type { InformerHandler } from "../informers/informer.ts";
 import type { AdmissionAttributes } from "./admission.ts";
-import { type AdmissionPlugin, admissionForbidden, type FindClass, isOf } from "./chain.ts";
+import { type AdmissionPlugin, admissionForbidden, type FindNamed, isOf } from "./chain.ts";
 
 interface PriorityClass extends KubeObject {
   readonly value?: number;
@@ -59,7 +59,7 @@ export class DefaultPriorityClasses implements InformerHandler {
 /** @param find a PriorityClass; the plug-in rejects with ApiError */
 export function podPriority(
   defaults: Pick<DefaultPriorityClasses, "lowest">,
-  find: FindClass,
+  find: FindNamed,
 ): AdmissionPlugin {
   return {
     resources: ["/pods", "scheduling.k8s.io/priorityclasses"],

@@ -2,11 +2,10 @@
  * RuntimeClass (kubernetes: plugin/pkg/admission/runtimeclass): a new pod gets the overhead, the
  * node selector and the tolerations of the RuntimeClass that it names.
  */
-import type { KubeObject } from "@quorate/kube-storage";
+import { type Amounts, type KubeObject, sameAmounts } from "@quorate/kube-storage";
 import { quoteText } from "@quorate/proto";
-import { type Amounts, sameAmounts } from "../amounts/amounts.ts";
 import type { AdmissionAttributes } from "./admission.ts";
-import { type AdmissionPlugin, admissionForbidden, type FindClass } from "./chain.ts";
+import { type AdmissionPlugin, admissionForbidden, type FindNamed } from "./chain.ts";
 
 type Labels = Readonly<Record<string, string>>;
 
@@ -28,7 +27,7 @@ interface PodRuntime {
 const specOf = (pod: KubeObject): PodRuntime => (pod["spec"] ?? {}) as PodRuntime;
 
 /** @param find a RuntimeClass; the plug-in rejects with ApiError */
-export function runtimeClass(find: FindClass): AdmissionPlugin {
+export function runtimeClass(find: FindNamed): AdmissionPlugin {
   const classFor = async (attributes: AdmissionAttributes, pod: KubeObject) => {
     const { runtimeClassName: name } = specOf(pod);
     if (name === undefined || name === null) return undefined;

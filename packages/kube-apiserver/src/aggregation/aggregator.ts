@@ -12,6 +12,7 @@ import {
   type ApiServiceSpec,
   apiServiceSpecOf,
   availableConditionOf,
+  sameSpec,
   withAvailable,
 } from "../builtin/api-services.ts";
 import { WorkQueue } from "../controllers/work-queue.ts";
@@ -22,14 +23,10 @@ import { isConflict, isNotFound, type LocalClient } from "../informers/local-cli
 import { BadCaBundle, backendPlace, checkedAvailability } from "./availability.ts";
 import type { BackendPlace, Backends } from "./backends.ts";
 import { forward, unavailable } from "./forward.ts";
+import { API_SERVICES, LocalServices } from "./local-services.ts";
 import { type Address, type PlaceOptions, placeOf, type ServiceObjects } from "./places.ts";
 import { type RemoteDocuments, readDocuments, sameDocuments } from "./remote-documents.ts";
 
-export const API_SERVICES = {
-  group: "apiregistration.k8s.io",
-  version: "v1",
-  resource: "apiservices",
-} as const;
 /** APIServices of other servers; further ones are not served. */
 export const MAX_REMOTE_SERVICES = 1000;
 /** Requests that go on to other servers at a time, watches included. */
@@ -69,6 +66,7 @@ export class Aggregator {
   readonly #listeners = new Set<() => void>();
   readonly #forwarded = new Set<Call>();
   readonly #queue: WorkQueue<string>;
+  #local: LocalServices | undefined;
   #services: Informer | undefined;
   #slices: Informer | undefined;
   #informers: Informer[] = [];
@@ -92,19 +90,31 @@ export class Aggregator {
     );
   }
 
-  /** Resolves when all APIServices are known. */
+  /**
+   * Resolves when all APIServices are known, and those of the groups served here are written.
+   * Called when what the definitions of the store declare is served.
+   */
   async start(): Promise<void> {
-    const set = (object: KubeObject): void => this.#set(object);
-    const informer = this.#informer(API_SERVICES.group, API_SERVICES.resource, {
+    const set = (object: KubeObject): void => {
+      this.#set(object);
+      this.#local?.observe(object);
+    };
+    const known = this.#informer(API_SERVICES.group, API_SERVICES.resource, {
       added: set,
       updated: set,
-      deleted: (object) => this.#delete(keyOf(apiServiceSpecOf(object))),
+      deleted: (object) => {
+        this.#delete(keyOf(apiServiceSpecOf(object)));
+        this.#local?.observe(object);
+      },
     });
-    await informer.synced;
+    await known.synced;
+    this.#local = new LocalServices({ ...this.#deps, known });
+    await this.#local.start();
   }
 
   stop(): void {
     this.#timer?.cancel();
+    this.#local?.stop();
     this.#queue.stop();
     for (const informer of this.#informers) informer.stop();
     this.endAll();
@@ -176,7 +186,7 @@ export class Aggregator {
     const before = known === undefined || isOther ? { ...NONE, readMs: -Infinity } : known;
     this.#watchServices();
     this.#remotes.set(key, { isCurrent: false, ...before, object, spec });
-    if (known === undefined || isOther || !sameSpec(known.spec, spec)) {
+    if (known === undefined || isOther || !sameSpec(known.object, object)) {
       this.#changed();
       this.#queue.add(key);
     }
@@ -240,7 +250,7 @@ export class Aggregator {
           status === condition.status &&
           reason === condition.reason &&
           message === condition.message;
-        return isSame || !sameSpec(apiServiceSpecOf(present), spec)
+        return isSame || !sameSpec(present, remote.object)
           ? undefined
           : withAvailable(present, condition);
       });
@@ -314,8 +324,4 @@ export class Aggregator {
 
 function keyOf({ group, version }: ApiServiceSpec): string {
   return `${group}/${version}`;
-}
-
-function sameSpec(a: ApiServiceSpec, b: ApiServiceSpec): boolean {
-  return JSON.stringify(a) === JSON.stringify(b);
 }

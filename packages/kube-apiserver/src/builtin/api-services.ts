@@ -12,6 +12,7 @@ import {
   metaTime,
   nameColumn,
   type Strategy,
+  sameJson,
   tableOf,
   textColumn,
   withField,
@@ -64,10 +65,20 @@ export function apiServiceSpecOf(object: KubeObject): ApiServiceSpec {
   };
 }
 
+export function sameSpec(a: KubeObject, b: KubeObject): boolean {
+  return sameJson(apiServiceSpecOf(a), apiServiceSpecOf(b));
+}
+
 /** Whether the server that it names is available; undefined before it was checked. */
 export function availableConditionOf(object: KubeObject): AvailableCondition | undefined {
   const status = object["status"] as { conditions?: readonly AvailableCondition[] } | undefined;
   return status?.conditions?.find(({ type }) => type === "Available");
+}
+
+/** The condition of one that this server serves itself. @param lastTransitionTime of the change */
+export function localCondition(lastTransitionTime: string): AvailableCondition {
+  const message = "Local APIServices are always available";
+  return { type: "Available", status: "True", lastTransitionTime, reason: "Local", message };
 }
 
 /** The object with the condition; its time stays where the status is the same. */
@@ -91,13 +102,8 @@ export function apiServices(strategy: Strategy): Strategy {
     prepareForCreate(ctx, object) {
       const prepared = withField(strategy.prepareForCreate(ctx, object), "status", {});
       if (apiServiceSpecOf(prepared).service !== undefined) return prepared;
-      return withAvailable(prepared, {
-        type: "Available",
-        status: "True",
-        lastTransitionTime: prepared.metadata.creationTimestamp ?? metaTime(0),
-        reason: "Local",
-        message: "Local APIServices are always available",
-      });
+      const { creationTimestamp } = prepared.metadata;
+      return withAvailable(prepared, localCondition(creationTimestamp ?? metaTime(0)));
     },
     validate: (_ctx, object) => faultsOf(object),
     validateUpdate: (_ctx, object) => faultsOf(object),

@@ -17,6 +17,7 @@ import {
   type Strategy,
   semanticEqual,
   statusStrategyOf,
+  withGeneration,
   withMetadata,
 } from "@quorate/kube-storage";
 import { SYSTEM_USER } from "../informers/system-context.ts";
@@ -40,7 +41,7 @@ import { podGraceSeconds, podTable } from "./pods.ts";
 import { withGeneratedSelector } from "./rules/jobs.ts";
 import { KIND_RULES } from "./rules/kinds.ts";
 import { podErrorsOf } from "./rules/pod-spec.ts";
-import { canonicalAddress } from "./service-ranges.ts";
+import { isCanonicalIp } from "./rules/texts.ts";
 import { serviceStrategy } from "./services.ts";
 import { signingRequests, withApproval, withSubresources } from "./signing-requests.ts";
 import { fieldOf } from "./workload-fields.ts";
@@ -115,7 +116,7 @@ const MORE: Readonly<Record<string, Partial<PlainKind>>> = {
     },
   },
   CertificateSigningRequest: { more: fieldsOf(["spec.signerName"]) },
-  IPAddress: { more: { nameRule: nameIsAddress } },
+  IPAddress: { more: { nameRule: isCanonicalIp } },
   HorizontalPodAutoscaler: { version: "v2", isInAll: true },
   ResourceSlice: { more: fieldsOf(["spec.nodeName", "spec.driver"]) },
 };
@@ -382,13 +383,6 @@ const STORED: readonly PlainKind[] = (
   ...MORE[kind],
 }));
 
-/** An address in its canonical form (kubernetes: apis/networking/validation). */
-function nameIsAddress(name: string): readonly string[] {
-  const address = canonicalAddress(name);
-  if (address === undefined) return [`ParseAddr(${JSON.stringify(name)}): unable to parse IP`];
-  return address === name ? [] : ["must be a canonical form IP address"];
-}
-
 function pluralOf(kind: string): string {
   const name = kind.toLowerCase();
   if (name.endsWith("y")) return `${name.slice(0, -1)}ies`;
@@ -479,11 +473,10 @@ function podStrategies(strategy: Strategy): Readonly<Record<string, Strategy>> {
   type Containers = readonly { readonly name?: string; readonly resources?: unknown }[];
   const changing = (change: (spec: Fields, old: Fields) => Fields): Strategy => ({
     ...strategy,
-    prepareForUpdate: (_ctx, object, old) => ({
-      ...old,
-      metadata: object.metadata,
-      spec: change((object["spec"] ?? {}) as Fields, (old["spec"] ?? {}) as Fields),
-    }),
+    prepareForUpdate(_ctx, object, old) {
+      const spec = change((object["spec"] ?? {}) as Fields, (old["spec"] ?? {}) as Fields);
+      return withGeneration({ ...old, metadata: object.metadata, spec }, old);
+    },
     validateUpdate: (_ctx, object) => podErrorsOf(object),
   });
   // A list that is null in the request is none.

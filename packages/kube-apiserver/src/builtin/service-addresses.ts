@@ -20,6 +20,11 @@ export const ADDRESSES: ResourceRef = {
   version: "v1",
   resource: "ipaddresses",
 };
+export const RANGES: ResourceRef = {
+  group: "networking.k8s.io",
+  version: "v1",
+  resource: "servicecidrs",
+};
 export const ALLOCATOR = "ipallocator.k8s.io";
 export const MANAGED_BY = "ipaddress.kubernetes.io/managed-by";
 const FAMILY = "ipaddress.kubernetes.io/ip-family";

@@ -24,6 +24,25 @@ export function canonicalAddress(text: string): string | undefined {
   return bytes && shownIp(bytes);
 }
 
+/**
+ * Whether a network has an address, or all of another network.
+ * @param inner "10.0.0.0/24" or "10.0.0.1"
+ */
+export function isWithin(inner: string, outer: string): boolean {
+  const network = parsed(outer);
+  const part = parsed(inner);
+  if (network === undefined || part === undefined) return false;
+  if (part.bytes.length !== network.bytes.length || part.bits < network.bits) return false;
+  const masked = maskedBytes(part.bytes, network.bits);
+  return maskedBytes(network.bytes, network.bits).every((byte, i) => byte === masked[i]);
+}
+
+function parsed(text: string): { bytes: readonly number[]; bits: number } | undefined {
+  const [address = "", size] = text.split("/", 2);
+  const bytes = parseIpV4(address) ?? parseIpV6(address);
+  return bytes && { bytes, bits: size === undefined ? bytes.length * 8 : Number(size) };
+}
+
 export class AddressRange {
   /** Such as "10.0.0.0/24". */
   readonly cidr: string;

@@ -13,6 +13,7 @@ import { POLICY_RESOURCES } from "../admission/policy-kinds.ts";
 import { ADMISSION_GROUP } from "../admission/webhook-kinds.ts";
 import { RBAC_GROUP } from "../authz/rules.ts";
 import { objectOf } from "../builtin/rules/rules.ts";
+import { ADDRESSES, RANGES } from "../builtin/service-addresses.ts";
 import type { RequestExpressions } from "../crd/cel/request-expressions.ts";
 import { Informer, type InformerHandler } from "../informers/informer.ts";
 import type { LocalClient } from "../informers/local-client.ts";
@@ -23,6 +24,7 @@ import { DEFAULT_SERVICE_ACCOUNT, NamespaceContent, ROOT_CA_NAME } from "./names
 import { NamespaceDeletion } from "./namespace-deletion.ts";
 import { PolicyStatus } from "./policy-status.ts";
 import { QuotaStatus } from "./quota-status.ts";
+import { ServiceCidrs } from "./service-cidrs.ts";
 
 export interface ControllersDependencies {
   /** Of policies. */
@@ -41,6 +43,7 @@ export const CONTROLLERS = [
   "namespace-controller",
   "resourcequota-controller",
   "root-ca-certificate-publisher-controller",
+  "service-cidr-controller",
   "serviceaccount-controller",
   "validatingadmissionpolicy-status-controller",
 ] as const;
@@ -64,6 +67,7 @@ export class Controllers {
   readonly #aggregation: RoleAggregation;
   readonly #policies: PolicyStatus;
   readonly #quotas: QuotaStatus | undefined;
+  readonly #cidrs: ServiceCidrs | undefined;
   readonly #collector: GarbageCollector;
   readonly #monitors: GcMonitors;
   #stopped = false;
@@ -90,6 +94,7 @@ export class Controllers {
     this.#aggregation = new RoleAggregation(client, clock, logger);
     this.#policies = new PolicyStatus(deps);
     this.#quotas = enabled.has("resourcequota-controller") ? new QuotaStatus(deps) : undefined;
+    this.#cidrs = enabled.has("service-cidr-controller") ? new ServiceCidrs(deps) : undefined;
     this.#collector = new GarbageCollector(deps);
     this.#monitors = new GcMonitors(served, this.#collector.graph, deps);
     this.#namespaces = this.#informer("", "namespaces", this.#namespaceHandler);
@@ -116,6 +121,7 @@ export class Controllers {
           ]
         : []),
       ...(this.#quotas === undefined ? [] : this.#quotaInformers(this.#quotas)),
+      ...(this.#cidrs === undefined ? [] : this.#cidrInformers(this.#cidrs)),
     ];
   }
 
@@ -144,6 +150,18 @@ export class Controllers {
     ];
   }
 
+  #cidrInformers(cidrs: ServiceCidrs): Informer[] {
+    const { group } = RANGES;
+    return [
+      this.#informer(group, RANGES.resource, {
+        added: (range) => cidrs.observe(range),
+        updated: (range) => cidrs.observe(range),
+        deleted: (range) => cidrs.remove(range),
+      }),
+      this.#informer(group, ADDRESSES.resource, { deleted: () => cidrs.addressGone() }),
+    ];
+  }
+
   /** Resolves when the collector has begun. */
   async start(): Promise<void> {
     for (const informer of this.#informers) informer.start();
@@ -161,6 +179,7 @@ export class Controllers {
     this.#aggregation.stop();
     this.#policies.stop();
     this.#quotas?.stop();
+    this.#cidrs?.stop();
     this.#collector.stop();
   }
 

@@ -8,12 +8,15 @@
  */
 import type { Clock, Logger, Timer } from "@quorate/host";
 import {
+  type Amounts,
+  added,
   type KubeObject,
+  masked,
   type ServedResource,
   type ServedResources,
+  sameAmounts,
   semanticEqual,
 } from "@quorate/kube-storage";
-import { type Amounts, added, masked, sameAmounts } from "../amounts/amounts.ts";
 import { keyOf } from "../informers/informer.ts";
 import { isConflict, isNotFound, type LocalClient } from "../informers/local-client.ts";
 import { evaluatorOf } from "../quota/evaluators.ts";

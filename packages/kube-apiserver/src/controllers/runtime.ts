@@ -18,7 +18,7 @@ import {
   type Watcher,
 } from "@quorate/kube-storage";
 import { defined } from "@quorate/proto";
-import { AdmissionChain, type AdmissionPlugin, type FindClass } from "../admission/chain.ts";
+import { AdmissionChain, type AdmissionPlugin, type FindNamed } from "../admission/chain.ts";
 import { limitRanger } from "../admission/limit-ranger.ts";
 import { mutatingPolicies } from "../admission/mutating-policies.ts";
 import {
@@ -32,6 +32,7 @@ import { PolicyList } from "../admission/policy-config.ts";
 import { POLICY_RESOURCES } from "../admission/policy-kinds.ts";
 import { DefaultPriorityClasses, podPriority } from "../admission/priority.ts";
 import { runtimeClass } from "../admission/runtime-class.ts";
+import { serviceAccount } from "../admission/service-account.ts";
 import { signerPermissions } from "../admission/signer-permissions.ts";
 import { subjectRestriction } from "../admission/subject-restriction.ts";
 import { validatingPolicies } from "../admission/validating-policies.ts";
@@ -61,6 +62,7 @@ const PRIORITIES: ResourceRef = {
   resource: "priorityclasses",
 };
 const RUNTIMES: ResourceRef = { group: "node.k8s.io", version: "v1", resource: "runtimeclasses" };
+const ACCOUNTS: ResourceRef = { group: "", version: "v1", resource: "serviceaccounts" };
 const NAMESPACES: ResourceRef = { group: "", version: "v1", resource: "namespaces" };
 
 export interface PolicyRuntimeOptions {
@@ -104,8 +106,8 @@ export class PolicyRuntime {
   /** How many quotas each namespace has; those with none are absent. */
   readonly #quotas = new Map<string, number>();
   readonly #defaultPriorities = new DefaultPriorityClasses();
-  /** Of the classes that pods name. */
-  readonly #classes = new Map<ResourceRef, Informer>();
+  /** Of what pods name. */
+  readonly #named = new Map<ResourceRef, Informer>();
   #informers: readonly Informer[] = [];
   #namespaces: Namespaces | undefined;
   #controllers: Controllers | undefined;
@@ -182,6 +184,13 @@ export class PolicyRuntime {
     return new AdmissionChain([
       namespaceLifecycle(namespaces, clock),
       ...optional("LimitRanger", () => limitRanger(this.#present(LIMIT_RANGES))),
+      ...optional("ServiceAccount", () =>
+        serviceAccount({
+          find: this.#finder(ACCOUNTS),
+          clock,
+          random: random.fork("tokens of pods"),
+        }),
+      ),
       ...optional("Priority", () => podPriority(this.#defaultPriorities, this.#finder(PRIORITIES))),
       ...optional("RuntimeClass", () => runtimeClass(this.#finder(RUNTIMES))),
       signerPermissions(authorizer),
@@ -199,18 +208,21 @@ export class PolicyRuntime {
   }
 
   /** From the informer of the resource, and from the store where that is behind. */
-  #finder(ref: ResourceRef): FindClass {
-    return async (name) => {
-      const known = this.#classes.get(ref)?.get("", name);
+  #finder(ref: ResourceRef): FindNamed {
+    return async (name, namespace = "") => {
+      const known = this.#named.get(ref)?.get(namespace, name);
       if (known !== undefined || isDns1123Subdomain(name).length > 0) return known;
-      return this.client.get(ref, "", name);
+      return this.client.get(ref, namespace, name);
     };
   }
 
   /** Reads all of a namespace at each request that they judge: one that was just made counts. */
-  #present(ref: ResourceRef): (namespace: string) => Promise<readonly KubeObject[]> {
-    return async (namespace) => {
-      const { items } = await this.client.list(ref, namespace, 0);
+  #present(
+    ref: ResourceRef,
+  ): (namespace: string, isNow?: boolean) => Promise<readonly KubeObject[]> {
+    return async (namespace, isNow = true) => {
+      const from = { resourceVersion: isNow ? "" : "0" } as const;
+      const { items } = await this.client.list(ref, namespace, 0, from);
       return items.map((item) => item.object());
     };
   }
@@ -262,10 +274,11 @@ export class PolicyRuntime {
     );
     const { plugins } = this.#options;
     const follow = (ref: ResourceRef, handler: InformerHandler): void => {
-      this.#classes.set(ref, this.#informer(ref.group, ref.resource, handler));
+      this.#named.set(ref, this.#informer(ref.group, ref.resource, handler));
     };
     if (plugins.has("Priority")) follow(PRIORITIES, this.#defaultPriorities);
     if (plugins.has("RuntimeClass")) follow(RUNTIMES, {});
+    if (plugins.has("ServiceAccount")) follow(ACCOUNTS, {});
     const webhooksOf = (list: WebhookList): InformerHandler =>
       this.#refreshing(
         (configuration) => list.set(configuration),
@@ -288,7 +301,7 @@ export class PolicyRuntime {
       ...(plugins.has("ResourceQuota")
         ? [this.#informer("", QUOTAS.resource, this.#quotaHandler)]
         : []),
-      ...this.#classes.values(),
+      ...this.#named.values(),
       of(WEBHOOK_RESOURCES.mutating, webhooksOf(this.#mutating)),
       of(WEBHOOK_RESOURCES.validating, webhooksOf(this.#validating)),
       of(POLICY_RESOURCES.mutating, policiesOf(this.#mutatingPolicies)),

@@ -30,6 +30,7 @@ import {
   ALLOCATOR,
   addressObject,
   MANAGED_BY,
+  RANGES,
   ServiceAddresses,
 } from "../builtin/service-addresses.ts";
 import { holdingsOf, serviceHooks } from "../builtin/service-hooks.ts";
@@ -63,11 +64,6 @@ export const REPAIRS_BEFORE_RELEASE = 3;
 const SEEN_PERIOD_MS = 5;
 /** How long a start waits for the range that it wrote. */
 const SEEN_TIMEOUT_MS = 10_000;
-const RANGES: ResourceRef = {
-  group: "networking.k8s.io",
-  version: "v1",
-  resource: "servicecidrs",
-};
 const RANGE_NAME = "kubernetes";
 const SERVICES: ResourceRef = { group: "", version: "v1", resource: "services" };
 

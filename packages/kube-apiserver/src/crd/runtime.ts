@@ -25,9 +25,8 @@ import { defined } from "@quorate/proto";
 import type { WebhookCaller } from "../admission/webhook-caller.ts";
 import { servedResourcesOf } from "../builtin/served-resources.ts";
 import { twoStepStoreOf } from "../builtin/two-step-deletion.ts";
-import { ruleChecker } from "./cel/checker.ts";
 import { loadCel } from "./cel/engine.ts";
-import { RuleEvaluator } from "./cel/evaluation.ts";
+import type { RuleEvaluator } from "./cel/evaluation.ts";
 import { withCondition } from "./definition/conditions.ts";
 import { fromStored, toStored } from "./definition/stored-form.ts";
 import { crdStatusStrategy, crdStrategy, type LoadRules } from "./definition/strategy.ts";
@@ -118,7 +117,11 @@ export class CustomResources {
 
 /** Compiles the rules of new definitions. */
 async function loadRules(clock: Clock) {
-  const engine = await loadCel();
+  const [engine, { ruleChecker }, { RuleEvaluator }] = await Promise.all([
+    loadCel(),
+    import("./cel/checker.ts"),
+    import("./cel/evaluation.ts"),
+  ]);
   return {
     checker: (old: Crd | undefined) => ruleChecker(engine, old),
     evaluate: (schema: Schema, value: Json, path: string) =>
@@ -130,13 +133,18 @@ function pauseOf(clock: Clock): () => Promise<void> {
   return () => sleep(clock, 0);
 }
 
+async function evaluatorOf(schema: Schema, clock: Clock): Promise<RuleEvaluator> {
+  const [engine, module] = await Promise.all([loadCel(), import("./cel/evaluation.ts")]);
+  return new module.RuleEvaluator(schema, engine, pauseOf(clock));
+}
+
 /** The rules of a served version; the library loads with the first object that they judge. */
 async function rulesFor(schema: Schema, clock: Clock): Promise<RuleEvaluation | undefined> {
   if (!traitsOf(schema).rules) return undefined;
-  let evaluator: RuleEvaluator | undefined;
+  let made: Promise<RuleEvaluator> | undefined;
   return async (object, old) => {
-    evaluator ??= new RuleEvaluator(schema, await loadCel(), pauseOf(clock));
-    return await evaluator.evaluate(object, old);
+    made ??= evaluatorOf(schema, clock);
+    return await (await made).evaluate(object, old);
   };
 }
 

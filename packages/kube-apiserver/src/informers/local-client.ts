@@ -79,10 +79,15 @@ export class LocalClient {
     }
   }
 
-  /** One page, read from the cache where it is fresh. */
-  list(ref: ResourceRef, namespace: string, limit: number, continueToken = ""): Promise<RestList> {
+  /** One page, read from the cache where it is fresh, or as of any time. */
+  list(
+    ref: ResourceRef,
+    namespace: string,
+    limit: number,
+    from: { readonly continueToken?: string; readonly resourceVersion?: "" | "0" } = {},
+  ): Promise<RestList> {
     const storage = storageWith(this.#find(ref).storage, "list");
-    return storage.list(this.#context(namespace), listOptions({ limit, continueToken }));
+    return storage.list(this.#context(namespace), listOptions({ limit, ...from }));
   }
 
   /** Visits all objects, page after page. @param namespace "" for all */
@@ -91,12 +96,12 @@ export class LocalClient {
     namespace: string,
     visit: (object: KubeObject) => void | Promise<void>,
   ): Promise<void> {
-    let token = "";
+    let continueToken = "";
     do {
-      const { items, continueToken } = await this.list(ref, namespace, PAGE_SIZE, token);
-      for (const item of items) await visit(item.object());
-      token = continueToken;
-    } while (token !== "");
+      const page = await this.list(ref, namespace, PAGE_SIZE, { continueToken });
+      for (const item of page.items) await visit(item.object());
+      ({ continueToken } = page);
+    } while (continueToken !== "");
   }
 
   async create(ref: ResourceRef, namespace: string, object: KubeObject): Promise<KubeObject> {

@@ -8,14 +8,16 @@
  *     any other resource       count/RESOURCE.GROUP, and for some their name alone
  */
 import {
+  type Amounts,
+  type AskingPod,
+  added,
   addQuantities,
   compareQuantities,
   type KubeObject,
   parseTime,
+  sumWithOverhead,
 } from "@quorate/kube-storage";
 import type { AdmissionAttributes } from "../admission/admission.ts";
-import { type Amounts, added } from "../amounts/amounts.ts";
-import { type PodSpec, sumWithOverhead } from "../amounts/pod-amounts.ts";
 import { qosClassOf } from "../builtin/plain-kinds.ts";
 import { isExtended, isHugePages, isNative } from "../builtin/rules/quantities.ts";
 import { listOf, numberOf, type ObjectFields, objectOf, textOf } from "../builtin/rules/rules.ts";
@@ -118,7 +120,7 @@ const PODS: Evaluator = {
   missing(names, pod) {
     const needed = names.filter((name) => SAID.has(name)).sort();
     if (needed.length === 0) return undefined;
-    const { containers, initContainers } = specOf(pod) as PodSpec;
+    const { containers, initContainers } = specOf(pod) as AskingPod;
     const without = new Map<string, Set<string>>();
     for (const { name = "", resources } of [...(containers ?? []), ...(initContainers ?? [])]) {
       const said = computed(resources?.requests ?? {}, resources?.limits ?? {});
@@ -139,7 +141,7 @@ const PODS: Evaluator = {
   usage(pod, nowMs) {
     const count = { "count/pods": "1" };
     if (isOver(pod, nowMs)) return count;
-    const spec = specOf(pod) as PodSpec;
+    const spec = specOf(pod) as AskingPod;
     return added(
       count,
       computed(sumWithOverhead(spec, "requests"), sumWithOverhead(spec, "limits")),

@@ -1,6 +1,5 @@
 /** ResourceQuotas as objects: what they limit, and what they say is used. */
-import type { KubeObject } from "@quorate/kube-storage";
-import type { Amounts } from "../amounts/amounts.ts";
+import type { Amounts, KubeObject } from "@quorate/kube-storage";
 import { listOf, objectOf } from "../builtin/rules/rules.ts";
 import type { ResourceRef } from "../informers/local-client.ts";
 import type { Evaluator, ScopeRequirement } from "./evaluators.ts";

@@ -7,18 +7,20 @@
  *     request -> waits in its namespace -> judged with those beside it -> status written -> goes on
  *                                            ^------- conflict, up to 3 times ---'
  */
-import { compareQuantities, internalError, type KubeObject } from "@quorate/kube-storage";
-import type { AdmissionAttributes } from "../admission/admission.ts";
-import { type AdmissionPlugin, admissionForbidden } from "../admission/chain.ts";
 import {
   type Amounts,
   added,
+  compareQuantities,
   excess,
+  internalError,
+  type KubeObject,
   masked,
   sameAmounts,
   shownAmounts,
   withoutZeros,
-} from "../amounts/amounts.ts";
+} from "@quorate/kube-storage";
+import type { AdmissionAttributes } from "../admission/admission.ts";
+import { type AdmissionPlugin, admissionForbidden } from "../admission/chain.ts";
 import { isConflict } from "../informers/local-client.ts";
 import { type Evaluator, evaluatorOf } from "./evaluators.ts";
 import { hardOf, isInScopes, usedOf, withStatus } from "./quotas.ts";

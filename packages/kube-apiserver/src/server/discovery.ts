@@ -13,8 +13,8 @@ import {
   type ServedResources,
 } from "@quorate/kube-storage";
 import type { RemoteVersion } from "../aggregation/aggregator.ts";
+import { groupPriority, versionPriority } from "../builtin/group-priorities.ts";
 import { verbsOf } from "../handlers/dispatch.ts";
-import { groupPriority } from "./group-priorities.ts";
 
 type Document = Readonly<Record<string, unknown>>;
 
@@ -143,14 +143,11 @@ function groupsOf(resources: readonly ServedResource[]): Group[] {
     priority: groupPriority({ group }),
     versions: [...versions].map(([version, list]) => ({
       version,
-      priority: LOCAL_VERSION_PRIORITY,
+      priority: versionPriority({ group, version }),
       resources: list,
     })),
   }));
 }
-
-/** Of versions here, as those of custom resources have it. */
-const LOCAL_VERSION_PRIORITY = 100;
 
 /** The groups with those of other servers, by their priorities. */
 function withRemote(groups: readonly Group[], remotes: readonly RemoteVersion[]): readonly Group[] {

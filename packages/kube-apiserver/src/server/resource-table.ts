@@ -16,13 +16,13 @@ import {
 } from "@quorate/kube-storage";
 import { configMaps } from "../builtin/configmaps.ts";
 import { coreEvents, groupEvents } from "../builtin/events.ts";
+import { groupPriority } from "../builtin/group-priorities.ts";
 import { leases } from "../builtin/leases.ts";
 import { namespaces } from "../builtin/namespaces.ts";
 import { plainKinds } from "../builtin/plain-kinds.ts";
 import { secrets } from "../builtin/secrets.ts";
 import { servedResourcesOf } from "../builtin/served-resources.ts";
 import { serviceAccounts } from "../builtin/serviceaccounts.ts";
-import { groupPriority } from "./group-priorities.ts";
 
 const keyOf = (group: string, version: string, resource: string, subresource: string): string =>
   `${group}/${version}/${resource}/${subresource}`;

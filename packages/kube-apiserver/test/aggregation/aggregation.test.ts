@@ -1,9 +1,12 @@
 /** Another API server behind ours, over real connections. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
 import type { IncomingMessage } from "node:http";
 import { request } from "node:https";
 import type { Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { type RunningApiServer, startApiServer } from "../../node/start.ts";
@@ -230,4 +233,35 @@ test("A service without an address waits for endpoints; one outside is reached b
   await until(async () => (await api.request(`/apis/${SAMPLE_GROUP}/v2/widgets`)).status === 500);
   await api.request(`${API_SERVICES}/${name}`, { method: "DELETE" });
   await until(async () => (await api.request(`/apis/${SAMPLE_GROUP}/v2/widgets`)).status === 404);
+});
+
+test("APIServices of built-in groups are put right by the next start", async () => {
+  const dataDir = mkdtempSync(join(tmpdir(), "local-services-"));
+  const label = "kube-aggregator.kubernetes.io/automanaged";
+  const labels = { [label]: "onstart" };
+  const foreign = {
+    apiVersion: "apiregistration.k8s.io/v1",
+    kind: "APIService",
+    metadata: { name: "v9.example.org", labels },
+    spec: { group: "example.org", version: "v9", groupPriorityMinimum: 9, versionPriority: 9 },
+  };
+  try {
+    {
+      await using before = await startApiServer({ dataDir });
+      const contentType = "application/merge-patch+json";
+      const body = { spec: { versionPriority: 7 } };
+      const path = `${API_SERVICES}/v1.apps`;
+      await before.request(path, { method: "PATCH", body, contentType });
+      await before.request(`${API_SERVICES}/v1.batch`, { method: "DELETE" });
+      assert.equal((await before.request(API_SERVICES, { body: foreign })).status, 201);
+      assert.equal((await before.request(path)).body.spec.versionPriority, 7);
+    }
+    await using next = await startApiServer({ dataDir });
+    const { body } = await next.request(`${API_SERVICES}/v1.apps`);
+    assert.equal(body.spec.versionPriority, 15);
+    assert.equal((await next.request(`${API_SERVICES}/v1.batch`)).status, 200);
+    await until(async () => (await next.request(`${API_SERVICES}/v9.example.org`)).status === 404);
+  } finally {
+    rmSync(dataDir, { recursive: true });
+  }
 });

@@ -45,16 +45,17 @@ function commandOf(program: ApiProgram, { binDir }: Installed): readonly string[
 }
 
 function flagsOf(program: ApiProgram, dir: string, endpoint: string, port: number): string[] {
+  const admission = "--disable-admission-plugins=ServiceAccount";
   if (program === "kube-apiserver")
     return [
       ...kubeApiFlags(dir, endpoint, port),
       "--advertise-address=127.0.0.1",
-      "--disable-admission-plugins=ServiceAccount",
+      admission,
       "--profiling=false",
     ];
   const shared = sharedKubeApiFlags(dir, endpoint, port);
   const own = program === "quorate" ? shared : shared.filter((it) => !it.startsWith("--etcd-"));
-  return [...own, `--data-dir=${join(dir, "data")}`];
+  return [...own, admission, `--data-dir=${join(dir, "data")}`];
 }
 
 /** Starts a member and the API server on it. Rejects where it is not ready in three minutes. */

@@ -7,7 +7,6 @@ import { after, before, describe, test } from "node:test";
 import type { ApiError, Json } from "@quorate/kube-storage";
 import { loadCel } from "../../src/crd/cel/engine.ts";
 import { DYN, INT, listOf, mapOf, STRING } from "../../src/crd/cel/lang/types.ts";
-import { compile } from "../../src/crd/cel/program.ts";
 import { CrdWorld } from "../support/crd-world.ts";
 
 const text = { type: "string" };
@@ -88,7 +87,7 @@ describe("comprehensions of two variables", () => {
       .variable("l", listOf(INT))
       .variable("m", mapOf(STRING, INT))
       .variable("d", DYN);
-    const program = compile(expression, "bool", environment, engine);
+    const program = engine.compile(expression, "bool", environment);
     return program.evaluate((name) => new Map(Object.entries(values)).get(name), limit);
   };
 

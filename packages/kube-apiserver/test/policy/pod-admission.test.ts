@@ -39,6 +39,19 @@ async function refused(api: RunningApiServer, path: string, body: unknown, messa
   assert.deepEqual([response.status, response.body.message], [403, message]);
 }
 
+test("A pod waits for the service account that a controller makes", async (t) => {
+  const api = await startApiServer({ plugins: new Set(["ServiceAccount"]) });
+  t.after(() => api.stop());
+  const namespaces = Array.from({ length: 5 }, (_, i) => `waits-${i}`);
+  await Promise.all(
+    namespaces.map(async (name) => {
+      await created(api, "/api/v1/namespaces", { metadata: { name } });
+      const { spec } = await created(api, `/api/v1/namespaces/${name}/pods`, pod("first"));
+      assert.equal(spec.serviceAccountName, "default");
+    }),
+  );
+});
+
 test("A pod has the priority of its class, and keeps it", async (t) => {
   const api = await open(t);
   const priorityOf = ({ spec }: { spec: Fields }) => [

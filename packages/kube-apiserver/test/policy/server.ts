@@ -17,7 +17,11 @@ import { plainResource, source, World } from "./world.ts";
 import { accessOf } from "./world-access.ts";
 
 /** Those of whose resources the world has all. */
-const SERVED = new Set(CONTROLLERS.filter((name) => name !== "resourcequota-controller"));
+const NOT_SERVED: ReadonlySet<string> = new Set([
+  "resourcequota-controller",
+  "service-cidr-controller",
+]);
+const SERVED = new Set(CONTROLLERS.filter((name) => !NOT_SERVED.has(name)));
 
 /** Webhooks by URL, in memory. */
 export class FakeWebhooks implements WebhookCaller {

@@ -6,6 +6,7 @@ import { nodeClock } from "@quorate/host/node";
 import { MemoryCluster } from "@quorate/kube-storage/testing";
 import { PortSet } from "../../src/builtin/node-ports.ts";
 import { AddressRange } from "../../src/builtin/service-ranges.ts";
+import { DELETION_GRACE_MS } from "../../src/controllers/service-cidrs.ts";
 import {
   REPAIR_PERIOD_MS,
   type ServiceNetworkOptions,
@@ -183,6 +184,52 @@ test("A repair takes what services hold, and in time releases what nobody holds"
     later.repeat(REPAIR_PERIOD_MS);
     await nodeClock.turns.next();
   }
+});
+
+test("A range stays while its addresses are used, and a while longer", async (t) => {
+  let aheadMs = 0;
+  const clock: Clock = Object.create(nodeClock, {
+    wallMs: { value: () => nodeClock.wallMs() + aheadMs },
+  });
+  const controllers = new Set(["service-cidr-controller"] as const);
+  const policy = { plugins: new Set<never>(), rootCaPem: "", identity: "a", controllers };
+  const options = { ...network("10.0.0.0/24"), policy: { ...policy, createsDefaultRoles: false } };
+  const world = await ApiWorld.open(t, options, undefined, { clock });
+  const ranges = "/apis/networking.k8s.io/v1/servicecidrs";
+  const create = (name: string, cidr: string) =>
+    world.ok(ranges, { method: "POST", body: { metadata: { name }, spec: { cidrs: [cidr] } } });
+  const until = async (name: string, status: string): Promise<Fields> => {
+    for (;;) {
+      const { json } = await world.request(`${ranges}/${name}`);
+      const [ready] = json.status?.conditions ?? [];
+      if (ready?.status === status || json.code === Number(status)) return json;
+      await nodeClock.turns.next();
+    }
+  };
+  const finalizers = ({ metadata }: Fields) => (metadata as Fields)["finalizers"];
+  const drop = (name: string) => world.ok(`${ranges}/${name}`, { method: "DELETE" });
+
+  await create("more", "10.7.0.0/24");
+  const kept = ["networking.k8s.io/service-cidr-finalizer"];
+  assert.deepEqual(finalizers(await until("more", "True")), kept);
+  assert.equal((await post(world, "a", { clusterIP: "10.7.0.5" })).status, 201);
+  await drop("more");
+  const blocked = await until("more", "False");
+  assert.match(JSON.stringify(blocked), /"reason":"Terminating".*still IPAddresses referencing/);
+  assert.match((await post(world, "b", { clusterIP: "10.7.0.6" })).text, /not match the current/);
+  // Another range has the address, so this one is not needed; a while after its deletion it goes.
+  await create("wide", "10.7.0.0/16");
+  await until("wide", "True");
+  assert.deepEqual(finalizers(await until("more", "False")), kept);
+  aheadMs = 2 * DELETION_GRACE_MS;
+  await create("wake", "10.9.0.0/24");
+  await until("more", "404");
+  // The wide one is needed until the service goes.
+  await drop("wide");
+  await until("wide", "False");
+  aheadMs = 4 * DELETION_GRACE_MS;
+  await remove(world, "a");
+  await until("wide", "404");
 });
 
 test("Both families: the second one comes, goes and is given back", async (t) => {

@@ -216,11 +216,12 @@ describe("flags", () => {
       const { plugins } = await options({
         ...given,
         "enable-admission-plugins": "OwnerReferencesPermissionEnforcement,Priority",
-        "disable-admission-plugins": "Priority,ServiceAccount,LimitRanger",
+        "disable-admission-plugins": "Priority,LimitRanger",
       });
       assert.deepEqual(
         [...plugins],
         [
+          "ServiceAccount",
           "RuntimeClass",
           "CertificateSubjectRestriction",
           "ResourceQuota",
@@ -255,7 +256,7 @@ describe("flags", () => {
 
   it("choose controllers as those of kube-controller-manager", async () => {
     const chosen = async (controllers: string) => (await options({ controllers })).controllers;
-    assert.equal((await options({})).controllers.length, 7);
+    assert.equal((await options({})).controllers.length, 8);
     assert.deepEqual(await chosen(""), []);
     assert.deepEqual(await chosen("namespace-controller"), ["namespace-controller"]);
     const most = await chosen(
@@ -265,6 +266,7 @@ describe("flags", () => {
       "namespace-controller",
       "resourcequota-controller",
       "root-ca-certificate-publisher-controller",
+      "service-cidr-controller",
       "serviceaccount-controller",
       "validatingadmissionpolicy-status-controller",
     ]);

@@ -2,10 +2,11 @@
  * Types whose JSON is not an object of their fields: times, quantities, numbers or strings, and
  * values of any type. Source: the UnmarshalJSON methods of apimachinery and apiextensions.
  */
+
+import { canonicalQuantity } from "../meta/quantity.ts";
 import { type CustomName, type MessageType, messageType } from "../schema/message-type.ts";
 import { canonicalTime } from "./go-time.ts";
 import { jsonKind } from "./json-parser.ts";
-import { canonicalQuantity } from "./quantity.ts";
 
 /** What these types need of the decoder that meets them. */
 export interface CustomDecoding {

@@ -93,9 +93,9 @@ function isOmitted({ omit, type }: Field, value: unknown): boolean {
     case "scalar":
       return value === "" || value === 0 || value === false;
     case "list":
-      return (value as readonly unknown[]).length === 0;
+      return omit === "empty" && (value as readonly unknown[]).length === 0;
     case "map":
-      return isEmptyObject(value as object);
+      return omit === "empty" && isEmptyObject(value as object);
     default:
       return false;
   }

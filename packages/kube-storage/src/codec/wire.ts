@@ -17,12 +17,12 @@ import {
   type Writer,
   writeFromBase64,
 } from "@quorate/proto";
+import { canonicalQuantity } from "../meta/quantity.ts";
 import { type MutableObject, setField, sortedKeys, sortedMap } from "../schema/maps.ts";
 import type { CustomName, MessageType, ValueType, WireField } from "../schema/message-type.ts";
 import { jsonSchemaProps } from "./custom-json.ts";
 import { formatTime, type Instant, parseTime } from "./go-time.ts";
 import { fitsDepth, MAX_JSON_DEPTH, MAX_MESSAGE_DEPTH } from "./limits.ts";
-import { canonicalQuantity } from "./quantity.ts";
 import { objectOf, orNull, zeroOf } from "./values.ts";
 
 const VARINT = 0;

@@ -139,7 +139,7 @@ const MAX_NAME_BASE_LENGTH = 63 - SUFFIX_LENGTH;
 export const MAX_NAME_ATTEMPTS = 8;
 
 /** The base with five random characters. */
-function generateName(base: string, random: Random): string {
+export function generateName(base: string, random: Random): string {
   let name = base.slice(0, MAX_NAME_BASE_LENGTH);
   for (let drawn = 0; drawn < SUFFIX_LENGTH; drawn++) {
     name += ALPHABET[random.below(ALPHABET.length)];

@@ -10,7 +10,8 @@ import { workloadTexts } from "./texts/workloads.ts";
 
 /** Fields that mean the same in every kind. */
 const COMMON: Readonly<Record<string, string>> = {
-  apiVersion: "The API group and version of this object, such as apps/v1.",
+  // Kubernetes' conformance looks for the first two words.
+  apiVersion: "APIVersion defines the group and version of this object, such as apps/v1.",
   kind: "The kind of this object, in CamelCase. It cannot be changed.",
   metadata: "The object's name, namespace, labels and the rest of its standard metadata.",
   items: "The objects of this list.",

@@ -3,7 +3,9 @@
  * discovery,storage,scheduling}/v1/defaults.go).
  */
 
+import type { Amounts } from "./amounts.ts";
 import { type Defaulter, type FieldValues, type MutableObject, sortedMap } from "./maps.ts";
+import { type AskingPod, OF_WHOLE_PODS, sumOf } from "./pod-amounts.ts";
 
 /** Sets fields that are absent. */
 function presets(values: Readonly<Record<string, unknown>>): Defaulter {
@@ -82,6 +84,26 @@ function podContainer(one: Container, hostNetwork: boolean): Container {
   };
 }
 
+/** What a whole pod may use, and asks for at least: what it does not say follows from its parts. */
+function wholeOf(spec: AskingPod): AskingPod["resources"] {
+  const { resources = {} } = spec;
+  const limits: Record<string, string> = { ...resources.limits };
+  const requests: Record<string, string> = { ...resources.requests };
+  const parts = (of: "limits" | "requests"): [string, string][] =>
+    Object.entries(sumOf({ ...spec, resources: {} }, of));
+  if (Object.keys(limits).length + Object.keys(requests).length > 0)
+    for (const [name, amount] of parts("limits"))
+      if (name.startsWith("hugepages-") && !(name in requests)) limits[name] ??= amount;
+  if (Object.keys(limits).length === 0) return resources;
+  for (const [name, amount] of parts("requests"))
+    if (name === "cpu" || name === "memory") requests[name] ??= amount;
+  for (const [name, amount] of Object.entries(limits))
+    if (OF_WHOLE_PODS.test(name)) requests[name] ??= amount;
+  const asked: { limits: Amounts; requests?: Amounts } = { limits: sortedMap(limits) as Amounts };
+  if (Object.keys(requests).length > 0) asked.requests = sortedMap(requests) as Amounts;
+  return { ...asked, ...resources, ...asked };
+}
+
 function pod(fields: FieldValues): void {
   const spec = fields.get("spec") as MutableObject;
   const changed: MutableObject = {
@@ -93,6 +115,7 @@ function pod(fields: FieldValues): void {
       changed[field] = (spec[field] as Container[]).map((one) =>
         podContainer(one, spec["hostNetwork"] === true),
       );
+  if (spec["resources"] !== undefined) changed["resources"] = wholeOf(changed as AskingPod);
   fields.set("spec", changed);
 }
 

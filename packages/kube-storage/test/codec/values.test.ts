@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { formatTime, parseTime } from "../../src/codec/go-time.ts";
-import { canonicalQuantity, quantityNumber } from "../../src/codec/quantity.ts";
+import { canonicalQuantity, quantityNumber } from "../../src/meta/quantity.ts";
 
 describe("quantities", () => {
   const cases: readonly (readonly [text: string, canonical: string])[] = [

@@ -37,6 +37,28 @@ describe("defaults of workload kinds", () => {
     });
   });
 
+  it("of a whole pod: what it does not say follows from its containers, and from its limits", () => {
+    const of = (resources: object, ...parts: readonly object[]) => {
+      const containers = parts.map((part, i) => ({ name: `c${i}`, image: "i", resources: part }));
+      const { spec } = decoded("", "Pod", { spec: { resources, containers } });
+      return JSON.stringify((spec as { resources: unknown }).resources);
+    };
+    const limits = { cpu: "2", memory: "1Gi" };
+    const asking = (cpu: string) => ({ requests: { cpu } });
+    // As kube-apiserver 1.36.3 answers.
+    assert.equal(of({ limits }, {}), JSON.stringify({ limits, requests: limits }));
+    assert.equal(
+      of({ limits }, asking("500m"), asking("250m")),
+      JSON.stringify({ limits, requests: { cpu: "750m", memory: "1Gi" } }),
+    );
+    assert.equal(of({ requests: { cpu: "1" } }, asking("2")), '{"requests":{"cpu":"1"}}');
+    assert.equal(
+      of({ requests: { cpu: "1" } }, { limits: { "hugepages-2Mi": "4Mi", cpu: "1" } }),
+      '{"limits":{"hugepages-2Mi":"4Mi"},"requests":{"cpu":"1","hugepages-2Mi":"4Mi"}}',
+    );
+    assert.equal(of({}, asking("1")), "{}");
+  });
+
   it("of a pod alone: it asks for what it may use at most", () => {
     const resources = { limits: { cpu: "1000m" } };
     const { spec } = decoded("", "Pod", {

@@ -21,11 +21,20 @@ import {
   STORAGE_CLASS,
 } from "./cluster.ts";
 import { changedCronJobErrors, changedJobErrors, cronJobErrors, jobErrors } from "./jobs.ts";
-import { ENDPOINT_SLICE, INGRESS_CLASS, ingressErrors, NETWORK_POLICY } from "./networking.ts";
+import {
+  changedServiceCidrErrors,
+  ENDPOINT_SLICE,
+  INGRESS_CLASS,
+  IP_ADDRESS,
+  ingressErrors,
+  NETWORK_POLICY,
+  SERVICE_CIDR,
+} from "./networking.ts";
 import { changedPodErrors, newPodErrors, TEMPLATE } from "./pod-spec.ts";
 import {
   each,
   errorsOf,
+  IMMUTABLE,
   immutable,
   isAbsent,
   listOf,
@@ -163,6 +172,28 @@ export const KIND_RULES: ReadonlyMap<string, KindRules> = new Map<string, KindRu
   ["Ingress", { create: (ingress) => ingressErrors(ingress, undefined), update: ingressErrors }],
   ["IngressClass", ofField("spec", INGRESS_CLASS, sameController)],
   ["NetworkPolicy", ofField("spec", NETWORK_POLICY)],
+  [
+    "ServiceCIDR",
+    {
+      create: (range) => errorsOf(SERVICE_CIDR, range["spec"], "spec"),
+      update: changedServiceCidrErrors,
+    },
+  ],
+  [
+    "IPAddress",
+    {
+      create: (address) => errorsOf(IP_ADDRESS, address["spec"], "spec"),
+      update(address, old) {
+        const of = ({ spec }: KubeObject): unknown => objectOf(spec)["parentRef"];
+        const found = errorsOf(IP_ADDRESS, address["spec"], "spec");
+        const [now, before] = [of(address), of(old)];
+        if (!semanticEqual(now, before)) {
+          found.push(invalidValue("spec.parentRef", isAbsent(now) ? null : {}, IMMUTABLE));
+        }
+        return found;
+      },
+    },
+  ],
   ["PodDisruptionBudget", ofField("spec", DISRUPTION_BUDGET)],
   ["HorizontalPodAutoscaler", ofField("spec", AUTOSCALER)],
   ["PersistentVolumeClaim", ofField("spec", CLAIM_SPEC, claimUpdate)],

@@ -1,4 +1,7 @@
-/** Ingresses, NetworkPolicies and EndpointSlices (kubernetes: apis/networking, apis/discovery). */
+/**
+ * Ingresses, NetworkPolicies, EndpointSlices, ServiceCIDRs and IPAddresses (kubernetes:
+ * apis/networking, apis/discovery).
+ */
 import {
   type FieldError,
   fieldErrors,
@@ -12,11 +15,12 @@ import {
   notSupported,
   required,
 } from "@quorate/kube-storage";
-import { maskedBytes } from "../../crd/validation/ip.ts";
+import { maskedBytes, shownIp } from "../../crd/validation/ip.ts";
 import {
   all,
   each,
   fields,
+  IMMUTABLE,
   isAbsent,
   LABELS,
   listOf,
@@ -30,8 +34,10 @@ import {
   type Rule,
   SELECTOR,
   struct,
+  type TextCheck,
   textOf,
   texts,
+  within,
 } from "./rules.ts";
 import {
   DOMAIN_PATH,
@@ -332,3 +338,54 @@ export const ENDPOINT_SLICE: Rule = (value, _field, found) => {
     found.push(fieldErrors.tooMany("endpoints", endpoints.length, MAX_ENDPOINTS));
   } else each(endpoint(type))(endpoints, "endpoints", found);
 };
+
+/** A network as it is shown. */
+const isCanonicalNetwork: TextCheck = (text) => {
+  const problems = isNetwork(text);
+  const network = networkOf(text);
+  if (problems.length > 0 || network === undefined) return problems;
+  const shown = `${shownIp(network.bytes)}/${network.bits}`;
+  return shown === text ? [] : [`must be in canonical form (${JSON.stringify(shown)})`];
+};
+
+export const SERVICE_CIDR: Rule = (value, field, found) => {
+  const at = within(field, "cidrs");
+  const cidrs = listOf<string>(objectOf(value)["cidrs"]);
+  if (cidrs.length === 0) found.push(required(at, "at least one CIDR required"));
+  else if (cidrs.length > 2) {
+    found.push(invalidValue(at, {}, "may only hold up to 2 values"));
+  } else {
+    each(texts(isCanonicalNetwork))(cidrs, at, found);
+    const [first, second] = cidrs.map((cidr) => networkOf(cidr)?.bytes.length);
+    if (first === undefined || first !== second) return;
+    const example = "192.168.0.0/24 and 2001:db8::/64";
+    const text = `may specify no more than one IP for each IP family, i.e ${example}`;
+    found.push(invalidValue(at, cidrs, text));
+  }
+};
+
+/** A second family may be added; nothing else changes. */
+export function changedServiceCidrErrors(object: KubeObject, old: KubeObject): FieldError[] {
+  const at = "spec.cidrs";
+  const of = ({ spec }: KubeObject): readonly string[] => listOf<string>(objectOf(spec)["cidrs"]);
+  const [cidrs, before] = [of(object), of(old)];
+  const found: FieldError[] = [];
+  const isAdded = before.length === 1 && cidrs.length === 2;
+  if (cidrs.length !== before.length && !isAdded) return [invalidValue(at, cidrs, IMMUTABLE)];
+  for (const [i, cidr] of before.entries())
+    if (cidr !== cidrs[i]) found.push(invalidValue(`${at}[${i}]`, cidrs[i] ?? "", IMMUTABLE));
+  if (isAdded) SERVICE_CIDR(object["spec"], "spec", found);
+  return found;
+}
+
+/** Whose the address is. */
+export const IP_ADDRESS: Rule = struct({
+  parentRef: needed(
+    struct({
+      group: named(isDns1123Subdomain),
+      resource: needed(texts(isPathSegmentName)),
+      name: needed(texts(isPathSegmentName)),
+      namespace: texts(isPathSegmentName),
+    }),
+  ),
+});

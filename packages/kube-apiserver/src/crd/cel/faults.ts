@@ -1,6 +1,9 @@
 /** Faults in expressions, as cel-go shows them. */
 import type { Fault } from "./lang/check.ts";
 
+/** An expression that does not compile. Its message is what Kubernetes shows. */
+export class CompileError extends SyntaxError {}
+
 /** More faults are counted only, as in cel-go: each shows its whole line. */
 const MAX_SHOWN = 100;
 /** Characters of all shown faults; each one shows its line. */

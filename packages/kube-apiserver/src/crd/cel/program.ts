@@ -3,8 +3,7 @@ import type { Patterns } from "../validation/patterns.ts";
 import { BudgetError, budget } from "./base/budget.ts";
 import { callCost, callWork, knownCost } from "./cost/calls.ts";
 import { estimateCost } from "./cost/estimate.ts";
-import type { CelEngine } from "./engine.ts";
-import { shownFaults } from "./faults.ts";
+import { CompileError, shownFaults } from "./faults.ts";
 import { type CallExpr, type Expr, partsOf, SyntaxFault } from "./lang/ast.ts";
 import { type Checked, check, type Fault, mismatch } from "./lang/check.ts";
 import type { Environment } from "./lang/environment.ts";
@@ -12,9 +11,6 @@ import { type Evaluate, evaluator, type Variables } from "./lang/evaluate.ts";
 import { parseExpression } from "./lang/parse.ts";
 import { DYN, sameType, type Type, type TypeKind, unwrapped } from "./lang/types.ts";
 import { EvaluationError, parseDuration, parseTimestamp } from "./lang/values.ts";
-
-/** An expression that does not compile. Its message is what Kubernetes shows. */
-export class CompileError extends SyntaxError {}
 
 /** How an evaluation ended. */
 export type Outcome =
@@ -43,7 +39,7 @@ export function compile(
   expression: string,
   wanted: TypeKind | "any",
   environment: Environment,
-  { patterns }: CelEngine,
+  patterns: Patterns,
 ): Program {
   const checked = checkedOf(expression, environment);
   const faults = [...checked.faults];

@@ -19,6 +19,7 @@ import {
 import type { AuthorizerAttributes } from "../../authz/authorizer.ts";
 import { budget, PER_CALL_BUDGET } from "./base/budget.ts";
 import { type CelEngine, loadCel } from "./engine.ts";
+import { CompileError } from "./faults.ts";
 import {
   AUTHORIZER,
   authorizerValues,
@@ -30,7 +31,7 @@ import { registerPatchTypes } from "./functions/patch-types.ts";
 import type { Environment } from "./lang/environment.ts";
 import { DYN, shownType, struct, type Type } from "./lang/types.ts";
 import { EvaluationError, StructValue } from "./lang/values.ts";
-import { CompileError, compile, type Outcome, type Program } from "./program.ts";
+import type { Outcome, Program } from "./program.ts";
 import { type CelType, celTypeOf, convertDynamic } from "./types.ts";
 
 const EXCEEDED = "operation cancelled: actual cost limit exceeded";
@@ -126,7 +127,7 @@ export class ExpressionSet {
   ): CompiledExpression {
     const failed = (error: string) => ({ expression, error, program: undefined });
     try {
-      const program = compile(expression, "any", this.#environment(scope), this.#engine);
+      const program = this.#engine.compile(expression, "any", this.#environment(scope));
       const type = typeText(program.type);
       if (returns.length === 0 || returns.includes(type))
         return { expression, error: undefined, program };

@@ -3,9 +3,10 @@ import type { Schema, ValidationRule } from "@quorate/kube-storage";
 import { findField } from "../definition/field-path.ts";
 import type { RawSchema } from "../definition/raw-schema.ts";
 import type { CelEngine } from "./engine.ts";
+import { CompileError } from "./faults.ts";
 import type { Environment } from "./lang/environment.ts";
 import { DYN, optionalOf } from "./lang/types.ts";
-import { CompileError, compile, type Program } from "./program.ts";
+import type { Program } from "./program.ts";
 import { type CelType, celTypeOf } from "./types.ts";
 
 export interface CompiledRule {
@@ -67,14 +68,14 @@ class RuleCompiler {
     const environment = this.#environment(optionalOldSelf);
     let program: Program;
     try {
-      program = compile(rule.rule.trim(), "bool", environment, this.#engine);
+      program = this.#engine.compile(rule.rule.trim(), "bool", environment);
     } catch (error) {
       return { ...base, error: reason(error, "cel expression") };
     }
     const compiled = { ...base, program, usesOldSelf: program.uses("oldSelf") };
     if (messageExpression === "") return compiled;
     try {
-      const message = compile(messageExpression, "string", environment, this.#engine);
+      const message = this.#engine.compile(messageExpression, "string", environment);
       return { ...compiled, message };
     } catch (error) {
       const text = reason(error, "messageExpression");

@@ -9,6 +9,7 @@ import { SAMPLE_GROUP, sampleApiService, startSampleServer } from "../../support
 import type { Answer } from "../comparison.ts";
 import { type ApiAccess, type ApiRequest, type ApiResponse, exchange } from "../rest/exchange.ts";
 import { normalised } from "../rest/normalise.ts";
+import { playLocal } from "./local.ts";
 
 const API_SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices";
 const SERVICES = "/api/v1/namespaces/default/services";
@@ -141,7 +142,7 @@ export async function play(access: ApiAccess): Promise<Answer[]> {
     await ask({ method: "DELETE", path: `${API_SERVICES}/v2.${SAMPLE_GROUP}` });
     await delay(500);
     await get(`/apis/${SAMPLE_GROUP}/v2/widgets`);
-    return answers;
+    return [...answers, ...(await playLocal(access))];
   } finally {
     await Promise.all([sample.stop(), gone.stop()]);
   }

@@ -2,8 +2,8 @@
 import type { Json, Schema } from "@quorate/kube-storage";
 import { PER_CALL_BUDGET } from "../../../src/crd/cel/base/budget.ts";
 import { loadCel } from "../../../src/crd/cel/engine.ts";
+import { CompileError } from "../../../src/crd/cel/faults.ts";
 import { shownType } from "../../../src/crd/cel/lang/types.ts";
-import { CompileError, compile } from "../../../src/crd/cel/program.ts";
 import { celTypeOf } from "../../../src/crd/cel/types.ts";
 import type { CelCase } from "./expressions.ts";
 
@@ -23,7 +23,7 @@ export function ours({ expr, schema, self }: CelCase): Result {
   const type = schema && celTypeOf(schema as Schema, false);
   const environment = type ? engine.base.extend().variable("self", type.type) : engine.base;
   try {
-    const program = compile(expr, "any", environment, engine);
+    const program = engine.compile(expr, "any", environment);
     const value = type?.convert(self as Json);
     const outcome = program.evaluate(
       (name) => (name === "self" ? value : undefined),

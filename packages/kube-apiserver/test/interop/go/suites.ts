@@ -4,11 +4,12 @@
  * takes minutes. docs/evidence/kubernetes-suites.md has the results.
  *
  *     ./dev clients suites --only gateway-api
+ *     ./dev clients suites --only jobset --measure
  *     ./dev clients suites --assets /usr/local/kubebuilder/bin     with kube-apiserver
  */
 
-import { spawn, spawnSync } from "node:child_process";
-import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startApiServer } from "@quorate/kube-apiserver/node";
@@ -19,6 +20,8 @@ import {
   valueOption,
 } from "../../../../../scripts/dev/command-line.ts";
 import { envtestAssets } from "../../envtest-assets.ts";
+import { moduleCopy } from "./modules.ts";
+import { measureServers, type ServerUsage } from "./server-usage.ts";
 
 interface Suite {
   readonly name: string;
@@ -68,14 +71,12 @@ const SUITES: readonly Suite[] = [
   },
 ];
 
-function go(args: readonly string[], cwd: string, env = {}): { ok: boolean; text: string } {
-  const { status, stdout, error } = spawnSync("go", args, {
-    cwd,
-    env: { ...process.env, GOFLAGS: "-mod=mod -p=1", ...env },
-    stdio: ["ignore", "pipe", "inherit"],
-    maxBuffer: 1 << 28,
-  });
-  return { ok: error === undefined && status === 0, text: stdout?.toString() ?? "" };
+function shownUsage(usage: ServerUsage | undefined): string {
+  if (usage === undefined) return "";
+  const { wallMs, processorMs, peakBytes } = usage;
+  const seconds = (ms: number): string => `${(ms / 1000).toFixed(1)} s`;
+  const memory = `${Math.round(peakBytes / 2 ** 20)} MiB`;
+  return `; servers: ${seconds(wallMs)}, ${seconds(processorMs)} of processor, ${memory} at most`;
 }
 
 /** The counts of a run of `go test -v`: its own tests, and Ginkgo's. */
@@ -94,21 +95,16 @@ const { values } = readArguments(
     only: valueOption("one suite by its name", ""),
     assets: valueOption("directory with etcd and kube-apiserver", envtestAssets()),
     log: switchOption("show what the tests print"),
+    measure: switchOption("say what the servers used (Linux)"),
   },
 );
 
 async function run(suite: Suite, directory: string): Promise<void> {
-  const [module = "", version] = suite.module.split("@");
-  const copy = join(directory, module.replaceAll("/", "-"));
-  if (!existsSync(copy)) {
-    const found = go(["mod", "download", "-json", suite.module], directory, { GOFLAGS: "" });
-    if (!found.ok) {
-      console.log(`${suite.name}: skipped: Go or its module proxy does not have ${suite.module}`);
-      return;
-    }
-    const { Dir } = JSON.parse(found.text) as { readonly Dir: string };
-    cpSync(Dir, copy, { recursive: true });
-    spawnSync("chmod", ["-R", "u+w", copy]);
+  const version = suite.module.split("@")[1];
+  const copy = moduleCopy(suite.module, directory);
+  if (copy === undefined) {
+    console.log(`${suite.name}: skipped: Go or its module proxy does not have ${suite.module}`);
+    return;
   }
   const env: Record<string, string> = { KUBEBUILDER_ASSETS: values.assets, ...suite.env };
   const api = suite.definitions === undefined ? undefined : await startApiServer();
@@ -127,9 +123,10 @@ async function run(suite: Suite, directory: string): Promise<void> {
         }
     }
     for (const one of suite.packages) {
+      const usage = values.measure ? measureServers() : undefined;
       const { text } = await test(one, copy, env, suite.tags ?? "");
       if (values.log) console.log(text);
-      console.log(`${suite.name} ${version} ${one}: ${countsOf(text)}`);
+      console.log(`${suite.name} ${version} ${one}: ${countsOf(text)}${shownUsage(usage?.stop())}`);
     }
   } finally {
     await api?.stop();

@@ -854,6 +854,73 @@ spec.controller = "a.b/d"
 `,
   },
   {
+    resource: "servicecidrs",
+    apiVersion: "networking.k8s.io/v1",
+    kind: "ServiceCIDR",
+    isClusterScoped: true,
+    good: { spec: { cidrs: ["10.7.0.0/24"] } },
+    creates: `
+spec.cidrs =
+spec.cidrs = []
+spec.cidrs = ["10.7.0.0/24","2001:db8::/64"]
+spec.cidrs = ["10.7.0.0/24","10.8.0.0/24"]
+spec.cidrs = ["2001:db8::/64","2001:db9::/64"]
+spec.cidrs = ["10.7.0.0/24","2001:db8::/64","10.8.0.0/24"]
+spec.cidrs = ["a"]
+spec.cidrs = ["a","b"]
+spec.cidrs = ["10.7.0.1/24"]
+spec.cidrs = ["10.7.0.0"]
+spec.cidrs = ["010.7.0.0/24"]
+spec.cidrs = ["2001:DB8::/64"]
+spec.cidrs = ["2001:db8:0:0::/64"]
+spec.cidrs = ["::ffff:10.7.0.0/120"]
+metadata.name = "A_b"
+`,
+    updates: `
+metadata.labels = {"a":"b"}
+spec.cidrs = ["10.8.0.0/24"]
+spec.cidrs = ["10.7.0.0/24","2001:db8::/64"]
+spec.cidrs = ["10.7.0.0/24","10.8.0.0/24"]
+spec.cidrs = ["10.8.0.0/24","2001:db8::/64"]
+spec.cidrs = []
+spec.cidrs = ["a"]
+status = {"conditions":[{"type":"Ready","status":"Foo"}]}
+`,
+  },
+  {
+    resource: "ipaddresses",
+    apiVersion: "networking.k8s.io/v1",
+    kind: "IPAddress",
+    isClusterScoped: true,
+    good: {
+      metadata: { name: "10.7.0.9" },
+      spec: { parentRef: { resource: "services", namespace: "t", name: "a" } },
+    },
+    creates: `
+spec =
+spec.parentRef =
+spec.parentRef = {}
+spec.parentRef.resource =
+spec.parentRef.resource = "a/b"
+spec.parentRef.name = "a/b"
+spec.parentRef.name = ".."
+spec.parentRef.namespace = "a/b"
+spec.parentRef.namespace =
+spec.parentRef.group = "A_b"
+spec.parentRef.group = "a.b"
+metadata.name = "a"
+metadata.name = "010.7.0.9"
+metadata.name = "2001:DB8::1"
+metadata.name = "2001:db8::1"
+`,
+    updates: `
+metadata.labels = {"a":"b"}
+spec.parentRef.name = "b"
+spec.parentRef =
+spec.parentRef.group = "A_b"
+`,
+  },
+  {
     resource: "networkpolicies",
     apiVersion: "networking.k8s.io/v1",
     kind: "NetworkPolicy",

@@ -101,7 +101,9 @@ export async function answersOf(access: ApiAccess, only = ""): Promise<Answer[]>
     for (const line of linesOf(kind.updates)) {
       const name = `${kind.resource} update ${line}`;
       if (!name.includes(only)) continue;
-      const response = await send("PUT", `${path}/base?dryRun=All`, changed(stored.body, line));
+      const { metadata } = stored.body as { readonly metadata: { readonly name: string } };
+      const at = `${path}/${metadata.name}?dryRun=All`;
+      const response = await send("PUT", at, changed(stored.body, line));
       answers.push(answerOf(name, response));
     }
   }

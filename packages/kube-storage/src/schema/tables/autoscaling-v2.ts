@@ -14,7 +14,7 @@ HPAScalingPolicy
   type!=1:string~HPAScalingPolicyType value!=2:int32 periodSeconds!=3:int32
 HPAScalingRules
   stabilizationWindowSeconds?=3:*int32 selectPolicy?=1:*string~ScalingPolicySelect
-  policies?=2:[HPAScalingPolicy](list=atomic) tolerance?=4:*resource.Quantity
+  policies??=2:[HPAScalingPolicy](list=atomic) tolerance?=4:*resource.Quantity
 HorizontalPodAutoscaler and List
   ...=0:meta.TypeMeta metadata?=1:meta.ObjectMeta spec?!=2:HorizontalPodAutoscalerSpec
   status?=3:HorizontalPodAutoscalerStatus

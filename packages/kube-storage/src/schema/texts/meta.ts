@@ -1,6 +1,6 @@
 /** Descriptions of meta/v1's types. */
 export const metaTexts = `
-meta.ObjectMeta: Metadata that every stored object has.
+meta.ObjectMeta: Standard object's metadata, which every stored object has.
   name: The object's name, unique among the objects of its kind in its namespace. It cannot change.
   generateName: A prefix from which the server makes a unique name where name is absent.
   namespace: The namespace of the object; "default" where a client sets none. It cannot be changed.
@@ -9,7 +9,7 @@ meta.ObjectMeta: Metadata that every stored object has.
   resourceVersion: The version of the object's content. Clients compare it and send it back for
       optimistic locking and watches; it has no other meaning.
   generation: A number that grows when the wanted state changes. The server sets it.
-  creationTimestamp: When the server created the object, in UTC. The server sets it.
+  creationTimestamp: CreationTimestamp is a timestamp, in UTC, of the object's creation. The server sets it.
   deletionTimestamp: When the object will be gone at the latest. The server sets it on a deletion
       that has to wait for finalizers or a grace period.
   deletionGracePeriodSeconds: Seconds that the object had for a graceful end when it was deleted.

@@ -1,11 +1,11 @@
 /**
- * The order of groups in discovery (kubernetes: cmd/kube-apiserver/app/aggregator.go): the highest
- * priority first, then by their names.
+ * The order of groups in discovery and that of their versions, as APIServices have it (kubernetes:
+ * pkg/controlplane/apiserver/aggregator.go): the highest priority first, then by their names.
  */
 import type { GroupVersion } from "@quorate/kube-storage";
 
 const PRIORITIES: Readonly<Record<string, number>> = {
-  "": 30_000,
+  "": 18_000,
   "apiregistration.k8s.io": 20_000,
   apps: 17_800,
   "events.k8s.io": 17_750,
@@ -27,10 +27,25 @@ const PRIORITIES: Readonly<Record<string, number>> = {
   "resource.k8s.io": 16_200,
   "flowcontrol.apiserver.k8s.io": 16_100,
 };
-/** Of groups of custom resources. */
+/** Of groups of custom resources, and of their versions. */
 const OTHER = 1000;
+const OTHER_VERSION = 100;
+/** Of versions in the groups above. */
+const VERSION = 15;
+const VERSIONS: Readonly<Record<string, number>> = {
+  "/v1": 1,
+  "autoscaling/v2": 30,
+  "flowcontrol.apiserver.k8s.io/v1": 21,
+  "resource.k8s.io/v1": 21,
+};
 
 /** @param of its group is "" for the core group, which has a document of its own */
 export function groupPriority({ group }: Pick<GroupVersion, "group">): number {
   return PRIORITIES[group] ?? OTHER;
+}
+
+export function versionPriority({ group, version }: GroupVersion): number {
+  return PRIORITIES[group] === undefined
+    ? OTHER_VERSION
+    : (VERSIONS[`${group}/${version}`] ?? VERSION);
 }

@@ -1,5 +1,5 @@
 /** Amounts by resource, as quotas count them (apiserver: pkg/quota/v1/resources.go). */
-import { addQuantities, compareQuantities, subtractQuantities } from "@quorate/kube-storage";
+import { addQuantities, compareQuantities, subtractQuantities } from "../meta/quantity.ts";
 
 export type Amounts = Readonly<Record<string, string>>;
 

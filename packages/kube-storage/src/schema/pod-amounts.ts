@@ -12,7 +12,7 @@ export interface AskingContainer {
   readonly resources?: Asked;
 }
 
-export interface PodSpec {
+export interface AskingPod {
   readonly containers?: readonly AskingContainer[] | null;
   readonly initContainers?: readonly AskingContainer[] | null;
   readonly resources?: Asked;
@@ -20,10 +20,10 @@ export interface PodSpec {
 }
 
 /** Other resources count by their containers alone. */
-const OF_WHOLE_PODS = /^(?:cpu|memory|hugepages-.*)$/;
+export const OF_WHOLE_PODS = /^(?:cpu|memory|hugepages-.*)$/;
 
 /** What all containers of a pod need at once, or one of those that run before the others. */
-export function sumOf(spec: PodSpec, of: "requests" | "limits"): Amounts {
+export function sumOf(spec: AskingPod, of: "requests" | "limits"): Amounts {
   const amountsOf = ({ resources }: AskingContainer): Amounts => resources?.[of] ?? {};
   let sum: Amounts = {};
   for (const container of spec.containers ?? []) sum = added(sum, amountsOf(container));
@@ -45,7 +45,7 @@ export function sumOf(spec: PodSpec, of: "requests" | "limits"): Amounts {
 }
 
 /** The same with the overhead of the pod's runtime, which raises only limits that there are. */
-export function sumWithOverhead(spec: PodSpec, of: "requests" | "limits"): Amounts {
+export function sumWithOverhead(spec: AskingPod, of: "requests" | "limits"): Amounts {
   const sum = sumOf(spec, of);
   const overhead = Object.entries(spec.overhead ?? {});
   const counted = of === "requests" ? overhead : overhead.filter(([name]) => name in sum);
