@@ -3,9 +3,16 @@
  * stopped member.
  */
 export { asExit } from "./src/connect/failed-call.ts";
-export { accessOf, clientOf, endpointsOf, globalFlags } from "./src/connect/globals.ts";
-export { hasErrors, type Note } from "./src/doctor/finding.ts";
+export {
+  type Access,
+  accessOf,
+  clientOf,
+  endpointsOf,
+  globalFlags,
+} from "./src/connect/globals.ts";
+export { type Finding, hasErrors, type Note } from "./src/doctor/finding.ts";
 export { humanReport, jsonReport } from "./src/doctor/report.ts";
+export type { Joiner } from "./src/joining/diagnose.ts";
 export {
   checkJoin,
   checkStored,

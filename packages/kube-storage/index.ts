@@ -147,7 +147,7 @@ export type {
 export { builtinSpec, keyOf } from "./src/registry/resource-spec.ts";
 export { type ResourceStore, storeOf, subresourceStoreOf } from "./src/registry/store.ts";
 export type { BegunWrite, StoreHooks, Strategy } from "./src/registry/strategy.ts";
-export { plainStrategy, statusStrategyOf } from "./src/registry/strategy.ts";
+export { plainStrategy, statusStrategyOf, withGeneration } from "./src/registry/strategy.ts";
 export {
   AGE,
   ageSince,
