@@ -100,6 +100,7 @@ export { CodedError } from "./src/wire/coded-error.ts";
 export { WireError } from "./src/wire/error.ts";
 export type { MessageType, MethodDescriptor, ServiceDescriptor } from "./src/wire/message.ts";
 export { MAX_NESTING_DEPTH, Reader, TooMuchWorkError } from "./src/wire/reader.ts";
+export { StacklessError } from "./src/wire/stackless-error.ts";
 export {
   MAX_PREFIX_BYTES,
   prefix,
