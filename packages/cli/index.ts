@@ -19,6 +19,7 @@ export {
   durationFlag,
   type Flag,
   FlagError,
+  FlagRefusal,
   type Flags,
   FlagValues,
   intFlag,

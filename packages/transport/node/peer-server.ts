@@ -292,7 +292,7 @@ export class PeerServer {
    */
   #requested(connection: PeerConnection | undefined): void {
     if (connection === undefined || connection.slot.stage !== "unidentified") return;
-    if (connection.certificate === undefined) this.#slots.served(connection.slot);
+    if (connection.certificate === undefined) this.#slots.suspend(connection.slot);
     else if (!this.#slots.identify(connection.slot, `certificate ${connection.certificate}`))
       connection.destroy();
   }

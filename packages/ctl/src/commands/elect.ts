@@ -14,17 +14,18 @@ async function observe(invocation: Invocation, name: string): Promise<void> {
   const { io } = invocation;
   const printer = printerOf(invocation);
   const stop = new AbortController();
+  const { signal } = stop;
   const forget = io.onStop(() => stop.abort());
   try {
     await withClient(invocation, async ({ client, build }) => {
-      for await (const { header, kv } of build.observeElection(client, name, stop.signal)) {
+      for await (const { header, kv } of build.observeElection(client, name, { signal })) {
         printer.form(rangeForm, { header, kvs: [KeyValue.encode(kv)], more: false, count: 0 });
       }
     });
   } finally {
     forget();
   }
-  if (!stop.signal.aborted) throw new Exit(ExitCode.error, "elect: observer lost");
+  if (!signal.aborted) throw new Exit(ExitCode.error, "elect: observer lost");
 }
 
 async function stand(invocation: Invocation, name: string, proposal: string): Promise<void> {

@@ -28,6 +28,7 @@ import {
 import type { BoundAddress, ListenAddress, ResolvedOptions } from "../options.ts";
 import type { Accepted, ServedSocket } from "./accepted.ts";
 import { EngineSocket, SocketContext } from "./engine-socket.ts";
+import { HandshakeLine } from "./handshake-line.ts";
 import { Http1Socket } from "./http1-socket.ts";
 import { Listener, type ListenerOwner } from "./listener.ts";
 import { type EngineServerOptions, resolveEngineOptions, type ServerLimits } from "./options.ts";
@@ -91,6 +92,7 @@ export class EngineServer implements ListenerOwner {
   readonly tls: TlsSource | undefined;
   readonly options: ResolvedOptions;
   readonly clock: Clock;
+  readonly handshakes = new HandshakeLine();
   readonly logger: Logger;
   readonly #limits: ServerLimits;
   readonly #http2: Http2Shared;
