@@ -8,7 +8,7 @@ import { join } from "node:path";
 import type { Options } from "yargs";
 import { contributed } from "../contributed.ts";
 import { refuse, switchOption } from "./command-line.ts";
-import { TURNS, testFilesOf, turnOfBuild } from "./test-files.ts";
+import { shortenedTests, TURNS, testFilesOf, turnOfBuild } from "./test-files.ts";
 
 export const ROOT = join(import.meta.dirname, "../..");
 
@@ -180,6 +180,10 @@ const bench: Group = {
     startup: program("bench/startup.ts", "the start of the command-line tools"),
     json: program("bench/json.ts", "processor time of the JSON mapping"),
     storm: program("bench/storm.ts", "a crowd of TLS clients, and the puts of others"),
+    door: program(
+      "packages/server/test/bench/door.ts",
+      "calls through those rings, without sockets and threads",
+    ),
     ring: program("bench/ring.ts", "the rings between a front-end thread and the member's"),
     cacher: program("bench/cacher.ts", "the API server's watch cache by itself", { node: GC }),
   },
@@ -350,20 +354,23 @@ const own: Group = {
           ],
         },
         packages: {
-          about: "the packages' tests, with all that a build leaves out",
+          about:
+            "the npm packages: programs and examples on them, Bun, Deno, each Node, publint, attw",
           steps: () => [
             {
               args: [
                 "--test",
-                "packages/*/test/**/*.test.ts",
                 "examples/*/*.test.ts",
                 "test/docs/nodejs.test.ts",
                 "test/docs/runtimes.test.ts",
-                "test/scripts/dev.test.ts",
               ],
               env: { QUORATE_SOAK: "1" },
             },
           ],
+        },
+        whole: {
+          about: "the packages' tests of which a build runs a part, or a smaller size",
+          steps: () => [{ args: ["--test", ...shortenedTests(ROOT)], env: { QUORATE_SOAK: "1" } }],
         },
         leases: program("bench/leases.ts", "100,000 leases, renewed and then left to expire"),
         migrate: program(

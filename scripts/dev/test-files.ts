@@ -30,5 +30,12 @@ export function testFilesOf(root: string, turn: number | undefined): TestFiles {
   return { files: all.filter((file) => !isLeftOut.has(file)), leftOut };
 }
 
+/** Files of packages and scripts of which a build runs a part; QUORATE_SOAK runs all of each. */
+export const shortenedTests = (root: string): readonly string[] =>
+  ["packages/*/test/**/*.test.ts", "test/scripts/*.test.ts"]
+    .flatMap((pattern) => globSync(pattern, { cwd: root }))
+    .filter((file) => readFileSync(join(root, file), "utf8").includes('env["QUORATE_SOAK"]'))
+    .sort();
+
 /** The part of a build at this commit. */
 export const turnOfBuild = (): number => freshSeed() % TURNS;

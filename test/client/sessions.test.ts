@@ -100,7 +100,7 @@ onEachServer(import.meta.filename, (server) => {
     assert.equal(await electedLeader(client, "chair"), undefined);
     const first = await campaign(client, one, "chair", "one");
     const stop = new AbortController();
-    const seen = observeElection(client, "chair", stop.signal);
+    const seen = observeElection(client, "chair", { signal: stop.signal });
     const value = async () => toUtf8((await seen.next()).value?.kv.value ?? new Uint8Array());
     assert.equal(await value(), "one");
     await first.proclaim("one, again");

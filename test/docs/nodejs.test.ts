@@ -60,6 +60,21 @@ if (kubeTesting !== undefined) await install(kubeTesting);
 /** With programs on their pages that need nothing else. */
 const WITH_PROGRAMS = [whole, testing, ...(kubeTesting === undefined ? [] : [kubeTesting])];
 
+/** This Node, and the first one on PATH that is another. */
+async function nodes(): Promise<ReadonlyMap<string, string>> {
+  const found = new Map([[process.version, process.execPath]]);
+  for (const directory of (process.env["PATH"] ?? "").split(":")) {
+    const path = join(directory, "node");
+    if (found.size > 1 || !existsSync(path)) continue;
+    const { stdout } = await run(path, ["--version"]);
+    if (Number(/^v(\d+)/.exec(stdout)?.[1]) >= 20) found.set(stdout.trim(), path);
+  }
+  return found;
+}
+
+/** Found before a test is declared: a run of some tests by name ends when those so far have. */
+const runtimes = await nodes();
+
 for (const { name } of libraries) {
   test(`every link of the pages of ${name} leads to a file of the package`, () => {
     const home = join(project, "node_modules", name);
@@ -96,25 +111,13 @@ for (const library of WITH_PROGRAMS)
     });
   }
 
-/** This Node, and the first one on PATH that is another. */
-async function nodes(): Promise<ReadonlyMap<string, string>> {
-  const found = new Map([[process.version, process.execPath]]);
-  for (const directory of (process.env["PATH"] ?? "").split(":")) {
-    const path = join(directory, "node");
-    if (found.size > 1 || !existsSync(path)) continue;
-    const { stdout } = await run(path, ["--version"]);
-    if (Number(/^v(\d+)/.exec(stdout)?.[1]) >= 20) found.set(stdout.trim(), path);
-  }
-  return found;
-}
-
 /** A program as a Node of this version takes it. */
 function forNode(program: string, version: string): Promise<string> | string {
   return Number(/^v(\d+)/.exec(version)?.[1]) >= 24 ? program : forOldRuntime(program);
 }
 
 const clientPrograms = namedPrograms([clientAlone.page, MIGRATION]);
-for (const [version, path] of await nodes()) {
+for (const [version, path] of runtimes) {
   for (const { name, program, output } of clientPrograms) {
     test(`${name} prints what the page shows on Node ${version}`, async () => {
       await using member = await startMember();

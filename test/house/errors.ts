@@ -5,9 +5,10 @@
 import { codeOnly } from "./scan.ts";
 import { type Finding, isCode, lineAt, type SourceFile } from "./tree.ts";
 
-/** Classes that extend Error itself, with the reason. */
+/** Classes that extend Error itself, or its form without a stack, with the reason. */
 const outside: ReadonlyMap<string, string> = new Map([
   ["CodedError", "the base class"],
+  ["StacklessError", "the base of CodedError"],
   ["EtcdError", "its code names an entry of etcd's catalogue"],
   ["ClientError", "its code names an entry of etcd's catalogue, or a gRPC status"],
   ["StatusError", "its code is gRPC's number"],
@@ -28,7 +29,7 @@ export function checkErrorClasses(files: readonly SourceFile[]): Finding[] {
   return files
     .filter((file) => isCode(file) && isShipped(file.path))
     .flatMap((file) =>
-      [...codeOnly(file.text).matchAll(/\bclass (\w+)(?:<[^{]*>)? extends Error\b/g)]
+      [...codeOnly(file.text).matchAll(/\bclass (\w+)(?:<[^{]*>)? extends (?:Stackless)?Error\b/g)]
         .filter(([, name]) => !outside.has(name) && !pending.has(name))
         .map((match) => ({
           where: `${file.path}:${lineAt(file.text, match.index)}`,

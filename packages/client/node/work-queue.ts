@@ -72,9 +72,27 @@ export class WorkQueue<Out = string, In = Out> {
     }
   }
 
-  /** Takes values until the loop is left. */
-  async *[Symbol.asyncIterator](): AsyncGenerator<Out, undefined> {
-    for (;;) yield await this.take();
+  /**
+   * Takes values until the loop is left, or the signal is aborted. Throws as take() rejects, for
+   * example when no value came for `timeoutMs`.
+   */
+  async *values(options: WaitOptions = {}): AsyncGenerator<Out, undefined> {
+    const { signal } = options;
+    for (;;) {
+      let value: Out;
+      try {
+        value = await this.take(options);
+      } catch (error) {
+        if (signal?.aborted && error === signal.reason) return;
+        throw error;
+      }
+      yield value;
+    }
+  }
+
+  /** As values(). */
+  [Symbol.asyncIterator](): AsyncGenerator<Out, undefined> {
+    return this.values();
   }
 }
 

@@ -7,17 +7,20 @@
  *   await cache.reached(header.revision);
  *   cache.get("config/color");
  */
-import { BOUND, check, INTEGER } from "@quorate/host";
+import { BOUND, check, checkOptions, INTEGER } from "@quorate/host";
 import { CodedError, fromLatin1, type KeyValue, toLatin1 } from "@quorate/proto";
-import type { WaitOptions } from "./call-options.ts";
+import { WAIT_SHAPE, type WaitOptions } from "./call-options.ts";
 import { type Caller, unlessAborted } from "./caller.ts";
 import type { Change } from "./changes.ts";
 import { type FollowOptions, followResponses } from "./follow.ts";
 import { type Bytes, toBytes } from "./requests.ts";
 import { Wait } from "./wait.ts";
 
-/** The range of a cache, and its bounds. */
-export interface CacheOptions extends Omit<FollowOptions, "snapshot" | "onCompacted" | "prevKv"> {
+/** The range of a cache, and its bounds. The signal ends the cache, too. */
+export interface CacheOptions
+  extends Omit<FollowOptions, "snapshot" | "onCompacted" | "prevKv" | "timeoutMs"> {
+  /** The time until it has the whole range; default no limit. */
+  readonly timeoutMs?: number | undefined;
   /** The most bytes of keys and values; default 64 MiB. */
   readonly maxBytes?: number;
 }
@@ -52,7 +55,7 @@ export class Cache implements AsyncDisposable {
   readonly #waiting = new Set<{ readonly revision: number; readonly go: () => void }>();
   readonly #ended: Promise<void>;
 
-  private constructor(caller: Caller, key: Bytes, options: CacheOptions) {
+  private constructor(caller: Caller, key: Bytes, options: Omit<CacheOptions, "timeoutMs">) {
     const { maxBytes = MAX_BYTES, signal, ...followed } = options;
     check("cache", "maxBytes", maxBytes, BOUND);
     this.#caller = caller;
@@ -69,10 +72,19 @@ export class Cache implements AsyncDisposable {
       .finally(() => signal?.removeEventListener("abort", close));
   }
 
-  /** Resolves when it has the whole range. Rejects as follow() throws, and with CacheFullError. */
+  /**
+   * Resolves when it has the whole range. Rejects as follow() throws, with CacheFullError, with the
+   * signal's reason, and with ClientError DeadlineExceeded; then nothing of it is left.
+   */
   static async open(caller: Caller, key: Bytes, options: CacheOptions = {}): Promise<Cache> {
-    const cache = new Cache(caller, key, options);
-    await cache.reached(1);
+    const { timeoutMs, ...kept } = options;
+    const cache = new Cache(caller, key, kept);
+    try {
+      await cache.reached(1, { signal: kept.signal, timeoutMs });
+    } catch (error) {
+      await cache[Symbol.asyncDispose]();
+      throw error;
+    }
     return cache;
   }
 
@@ -104,6 +116,7 @@ export class Cache implements AsyncDisposable {
    */
   async reached(revision: number, options: WaitOptions = {}): Promise<void> {
     check("reached", "revision", revision, INTEGER);
+    checkOptions("reached", options, WAIT_SHAPE);
     this.signal.throwIfAborted();
     if (this.#revision >= revision) return;
     using wait = new Wait(this.#caller.timer, options);

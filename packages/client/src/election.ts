@@ -56,8 +56,8 @@ export class Leadership implements AsyncDisposable {
   }
 
   /** Ends the leadership; the next candidate wins. Rejects with ClientError. */
-  resign(): Promise<void> {
-    return leaveQueue(this.#client, this.entry);
+  resign(options: CallOptions = {}): Promise<void> {
+    return leaveQueue(this.#client, this.entry, options);
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -80,8 +80,8 @@ export async function campaign(
   check("campaign", "name", name, TEXT);
   check("campaign", "value", value, TEXT);
   checkOptions("campaign", options, WAIT_SHAPE);
-  const entry = await takeTurn(client, { name, lease: session.lease, value }, options);
-  return new Leadership(client, session, entry);
+  const place = { name, lease: session.lease, value };
+  return takeTurn(client, place, options, (entry) => new Leadership(client, session, entry));
 }
 
 /** The leader's key and value, with the store's revision. */
@@ -102,30 +102,45 @@ const FIRST = { prefix: true, sortBy: "create", order: "ascend", limit: 1 } as c
 
 /**
  * Yields the leader's key and value: at once if there is a leader, then after every change, until
- * `signal` is aborted.
+ * `signal` is aborted. `timeoutMs` is the time for a member to respond, at first and after each
+ * break. Throws ClientError.
  */
 export async function* observeElection(
   client: Client,
   name: string,
-  signal: AbortSignal,
+  options: WaitOptions = {},
 ): AsyncGenerator<Observed, undefined> {
   check("observeElection", "name", name, TEXT);
-  checkOptions("observeElection", { signal }, WAIT_SHAPE);
-  while (!signal.aborted) {
-    const { header, kvs } = await client.get(`${name}/`, FIRST);
+  checkOptions("observeElection", options, WAIT_SHAPE);
+  try {
+    const { signal, timeoutMs } = options;
+    yield* observed(client, name, { signal, timeoutMs });
+  } catch (error) {
+    if (!options.signal?.aborted) throw error;
+  }
+}
+
+async function* observed(
+  client: Client,
+  name: string,
+  wait: WaitOptions,
+): AsyncGenerator<Observed, undefined> {
+  const { signal } = wait;
+  while (!signal?.aborted) {
+    const { header, kvs } = await client.get(`${name}/`, { ...FIRST, ...wait });
     let leader: Observed | undefined =
       kvs[0] === undefined ? undefined : withJson({ header, kv: kvs[0] });
     if (leader === undefined) {
-      const options = { prefix: true, revision: header.revision + 1, signal };
+      const options = { ...wait, prefix: true, revision: header.revision + 1 };
       for await (const change of changes(client, `${name}/`, options)) {
         if (change.deleted) continue;
         leader = change;
         break;
       }
     }
-    if (leader === undefined || signal.aborted) return;
+    if (leader === undefined || signal?.aborted) return;
     yield leader;
-    const options = { revision: leader.header.revision + 1, signal };
+    const options = { ...wait, revision: leader.header.revision + 1 };
     for await (const change of changes(client, leader.kv.key, options)) {
       if (change.deleted) break;
       yield change;

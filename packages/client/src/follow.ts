@@ -29,6 +29,11 @@ export interface FollowOptions
   readonly onCompacted?: "resync" | "throw";
   /** The most keys of the range, which the loop holds to know what was deleted; default 100,000. */
   readonly maxKeys?: number;
+  /**
+   * The time to read what the range holds, and then for a member to confirm the watch, at first and
+   * after each break; default no limit. The loop throws ClientError DeadlineExceeded then.
+   */
+  readonly timeoutMs?: number | undefined;
 }
 
 /**
@@ -132,21 +137,17 @@ class FollowedRange {
   readonly #caller: Caller;
   readonly #key: Bytes;
   readonly #range: RangeOptions;
-  readonly #signal: AbortSignal | undefined;
+  readonly #options: WatchOptions;
   readonly #maxKeys: number;
   /** The keys, in latin1, with the revisions of their last changes. */
   #known = new Map<string, number>();
 
-  constructor(
-    caller: Caller,
-    key: Bytes,
-    { prefix = false, fromKey = false, rangeEnd, signal }: WatchOptions,
-    maxKeys: number,
-  ) {
+  constructor(caller: Caller, key: Bytes, options: WatchOptions, maxKeys: number) {
+    const { prefix = false, fromKey = false, rangeEnd } = options;
     this.#caller = caller;
     this.#key = key;
     this.#range = { prefix, fromKey, rangeEnd };
-    this.#signal = signal;
+    this.#options = options;
     this.#maxKeys = maxKeys;
   }
 
@@ -159,13 +160,15 @@ class FollowedRange {
 
   /** What changed between what is known and a new snapshot. */
   async *differences(): AsyncGenerator<Change, undefined> {
-    using wait = new Wait(this.#caller.timer, { signal: this.#signal });
+    const { signal, timeoutMs, onBreak } = this.#options;
+    using wait = new Wait(this.#caller.timer, { signal, timeoutMs });
     const backoff = new Backoff(REOPEN);
     for (;;) {
       try {
         return yield* this.#attempt(wait.signal);
       } catch (error) {
         if (!(error instanceof ClientError) || !mayResume(error)) throw error;
+        onBreak?.(error);
         await pause(this.#caller.timer, backoff.nextMs(), wait.signal);
       }
     }

@@ -7,7 +7,7 @@
  */
 import { check, checkOptions, TEXT } from "@quorate/host";
 import { CodedError } from "@quorate/proto";
-import { WAIT_SHAPE, type WaitOptions } from "./call-options.ts";
+import { type CallOptions, WAIT_SHAPE, type WaitOptions } from "./call-options.ts";
 import type { Client } from "./client.ts";
 import { leaveQueue, type Place, type QueueEntry, takeTurn } from "./queue.ts";
 import type { Session } from "./session.ts";
@@ -49,8 +49,8 @@ export class Lock implements AsyncDisposable {
   }
 
   /** Releases the lock; the next session acquires it. Rejects with ClientError. */
-  release(): Promise<void> {
-    return leaveQueue(this.#client, this.entry);
+  release(options: CallOptions = {}): Promise<void> {
+    return leaveQueue(this.#client, this.entry, options);
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -82,9 +82,11 @@ export async function acquire(
   options: WaitOptions,
 ): Promise<Lock> {
   checkOptions("lock", options, WAIT_SHAPE);
-  const entry = await takeTurn(client, { ...place, lease: session.lease }, options);
-  // The session, and its key with it, may have expired during the wait.
-  const { header, kvs } = await client.get(entry.key);
-  if (kvs[0]?.createRevision !== entry.revision) throw new SessionExpiredError();
-  return new Lock(client, session, entry, header.revision);
+  const { lease } = session;
+  return takeTurn(client, { ...place, lease }, options, async (entry, signal) => {
+    // The session, and its key with it, may have expired during the wait.
+    const { header, kvs } = await client.get(entry.key, { signal });
+    if (kvs[0]?.createRevision !== entry.revision) throw new SessionExpiredError();
+    return new Lock(client, session, entry, header.revision);
+  });
 }

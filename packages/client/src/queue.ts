@@ -4,7 +4,7 @@
  * own clients (client/v3/concurrency), so both kinds of client wait for one another.
  */
 import { idToHex } from "@quorate/proto";
-import type { WaitOptions } from "./call-options.ts";
+import type { CallOptions, WaitOptions } from "./call-options.ts";
 import { unlessAborted } from "./caller.ts";
 import type { Change } from "./changes.ts";
 import type { Client } from "./client.ts";
@@ -33,41 +33,59 @@ export interface Place {
   readonly permits?: number;
 }
 
+/** How long who gives up waits for a member, so that the entry is gone. */
+const LEAVE_MS = 1000;
+
 /**
- * Adds an entry and resolves when it has its turn. When `signal` is aborted the entry is removed and
- * the promise rejects with the signal's reason, after `timeoutMs` with ClientError
- * DeadlineExceeded. Rejects with ClientError.
+ * Adds an entry and resolves with what `begin` makes of it when it has its turn. When `signal` is
+ * aborted the entry is removed and the promise rejects with the signal's reason, after `timeoutMs`
+ * with ClientError DeadlineExceeded; where no member responds it rejects a second or two later, and
+ * the entry may stay until its session ends. Rejects with ClientError, and as `begin` does.
  */
-export async function takeTurn(
+export async function takeTurn<T>(
   client: Client,
   place: Place,
   options: WaitOptions,
-): Promise<QueueEntry> {
+  begin: (entry: QueueEntry, signal: AbortSignal) => T | Promise<T>,
+): Promise<T> {
   using wait = new Wait(client.timer, options);
-  wait.signal.throwIfAborted();
-  const entering = enqueue(client, place);
+  const { signal } = wait;
+  signal.throwIfAborted();
+  const giveUp = new AbortController();
+  const entering = enqueue(client, place, { signal: giveUp.signal });
   try {
-    const entry = await unlessAborted(entering, wait.signal);
-    await waitTurn(client, place, entry, wait.signal);
-    return entry;
+    const entry = await unlessAborted(entering, signal);
+    await waitTurn(client, place, entry, signal);
+    return await begin(entry, signal);
   } catch (error) {
     // Before it rejects: the session may come again at once, and would find its entry.
-    await entering.then((entry) => leaveQueue(client, entry)).catch(() => {});
-    throw wait.signal.aborted ? wait.signal.reason : error;
+    const forget = client.timer.after(LEAVE_MS, () => giveUp.abort());
+    await entering
+      .then((entry) => leaveQueue(client, entry, { timeoutMs: LEAVE_MS }))
+      .catch(() => {});
+    forget();
+    throw signal.aborted ? signal.reason : error;
   }
 }
 
 /**
  * Adds an entry. An existing entry of the same lease is reused and gets the value, if there is one.
  */
-async function enqueue(client: Client, { name, lease, value }: Place): Promise<QueueEntry> {
+async function enqueue(
+  client: Client,
+  { name, lease, value }: Place,
+  options: CallOptions,
+): Promise<QueueEntry> {
   const key = `${name}/${idToHex(lease)}`;
   const put = opPut(key, value ?? "", { lease });
-  const { succeeded, header, responses } = await client.txn({
-    compare: [compareCreateRevision(key, "=", 0)],
-    success: [put],
-    failure: value === undefined ? [opGet(key)] : [opGet(key), put],
-  });
+  const { succeeded, header, responses } = await client.txn(
+    {
+      compare: [compareCreateRevision(key, "=", 0)],
+      success: [put],
+      failure: value === undefined ? [opGet(key)] : [opGet(key), put],
+    },
+    options,
+  );
   if (succeeded) return { key, revision: header.revision };
   const [{ result }] = responses;
   const [kv] = result.kvs;
@@ -120,9 +138,12 @@ export async function waitChange(
 }
 
 /** Removes the entry, unless its key was created again since. Rejects with ClientError. */
-export async function leaveQueue(client: Client, entry: QueueEntry): Promise<void> {
-  await client.txn({
-    compare: [compareCreateRevision(entry.key, "=", entry.revision)],
-    success: [opDelete(entry.key)],
-  });
+export async function leaveQueue(
+  client: Client,
+  { key, revision }: QueueEntry,
+  options: CallOptions,
+): Promise<void> {
+  const compare = [compareCreateRevision(key, "=", revision)];
+  // A second time it removes nothing.
+  await client.txn({ compare, success: [opDelete(key)] }, { repeat: true, ...options });
 }

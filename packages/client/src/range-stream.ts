@@ -7,7 +7,7 @@
  * All parts are of one revision. Where the server has no KV.RangeStream (before etcd 3.7, or
  * through etcd's proxy), the range is read in pages instead, which looks the same.
  */
-import { check, checkOptions, OBJECT } from "@quorate/host";
+import { Backoff, check, checkOptions, OBJECT } from "@quorate/host";
 import {
   defined,
   GrpcCode,
@@ -18,11 +18,11 @@ import {
   type ResponseHeader,
 } from "@quorate/proto";
 import { WAIT_SHAPE, type WaitOptions } from "./call-options.ts";
-import type { Caller, StreamOptions } from "./caller.ts";
+import { type Caller, pause, type StreamOptions } from "./caller.ts";
 import { ClientError } from "./errors.ts";
 import { type Bytes, type GetOptions, getRequest } from "./requests.ts";
 import { withJson } from "./responses.ts";
-import { isStaleToken } from "./resume.ts";
+import { isStaleToken, REOPEN } from "./resume.ts";
 import { Wait } from "./wait.ts";
 
 /** Keys of the first page, and of the largest. */
@@ -30,8 +30,6 @@ const FIRST_PAGE_KEYS = 10;
 const MAX_PAGE_KEYS = 10_000;
 /** Pages grow while they have fewer bytes, and shrink above twice of it. */
 const PAGE_BYTES: number = 512 << 10;
-/** Times that a stream is opened, until it yields its first part. */
-const MAX_OPENINGS = 3;
 /** What a server refuses that has the method. */
 const REFUSED = "RangeStream does not support ";
 
@@ -105,8 +103,11 @@ export async function* rangeParts(
 ): AsyncGenerator<RangeResponse, undefined> {
   using wait = new Wait(caller.timer, options);
   const { signal } = wait;
+  const backoff = new Backoff(REOPEN);
+  /** What is left for pauses, of the time that a call has. */
+  let leftMs = caller.timeoutMs;
   let renewToken = false;
-  for (let opening = 1; ; opening++) {
+  for (;;) {
     let hasBegun = false;
     try {
       for await (const part of streamedParts(caller, request, { renewToken, signal })) {
@@ -117,10 +118,14 @@ export async function* rangeParts(
     } catch (error) {
       if (!(error instanceof ClientError) || hasBegun) throw error;
       if (isMissing(error)) break;
-      renewToken = isStaleToken(error.message);
-      // A read can be repeated at the next endpoint, or with a new token.
-      if (opening === MAX_OPENINGS || (error.grpcCode !== GrpcCode.Unavailable && !renewToken))
-        throw error;
+      const isFirstStale: boolean = isStaleToken(error.message) && !renewToken;
+      renewToken = isFirstStale;
+      // A read can be repeated: with a new token, or as long as a call would be.
+      if (isFirstStale) continue;
+      const pauseMs = backoff.nextMs();
+      leftMs -= pauseMs;
+      if (error.grpcCode !== GrpcCode.Unavailable || leftMs < 0) throw error;
+      await pause(caller.timer, pauseMs, signal);
     }
   }
   yield* pages(caller, request, signal);

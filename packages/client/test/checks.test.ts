@@ -145,7 +145,10 @@ const REFUSED: readonly (readonly [call: () => unknown, message: string | RegExp
   ],
   [() => electedLeader(client, any(1)), /^electedLeader: name must be a string/],
   [() => campaign(client, session, "e", any(1)), /^campaign: value must be a string/],
-  [() => observeElection(client, any(1), signal).next(), /^observeElection: name must be a string/],
+  [
+    () => observeElection(client, any(1), { signal }).next(),
+    /^observeElection: name must be a string/,
+  ],
   [() => c.getEach("k", { pages: 1 }).next(), /^get: unknown option pages: /],
   [() => c.follow("k", { revision: 1 }).next(), /^follow: unknown option revision: /],
   [() => c.namespace(1, text), "namespace: prefix must be a string, not the number 1"],

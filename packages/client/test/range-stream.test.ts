@@ -39,6 +39,8 @@ async function read(
   const pages: RangeRequest[] = [];
   const left = [...scripts];
   const caller = {
+    // Pauses of 100, 200 and 400 ms.
+    timeoutMs: 700,
     timer: {
       after(_delayMs: number, task: () => void) {
         const timer = setImmediate(task);
@@ -133,8 +135,10 @@ test("a stream that fails before its first part is opened again, with a new toke
     opened.map(({ renewToken }) => renewToken),
     [false, true, false],
   );
-  const thrice = await read([away, away, away]);
-  assert.deepEqual([thrice.error?.message, thrice.opened.length], ["went away", 3]);
+  const tried = await read([away, away, away, away]);
+  assert.deepEqual([tried.error?.message, tried.opened.length], ["went away", 4]);
+  const refused = await read([stale, stale]);
+  assert.deepEqual([refused.error?.code, refused.opened.length], ["InvalidAuthToken", 2]);
   const begun = await read([{ ...away, parts: [part("a")] }]);
   assert.deepEqual([begun.keys, begun.error?.message], ["a", "went away"]);
 });

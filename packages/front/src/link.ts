@@ -39,6 +39,8 @@ export interface LinkDeps {
 }
 
 export interface LinkOwner {
+  /** Messages that the other end has published together follow. */
+  batchBegins(): void;
   /**
    * Takes a message, of which `record` has all but the bytes. Throws for one that may not come.
    * @param message bytes that stay as they are
@@ -122,6 +124,7 @@ export class Link {
           if (reader.sleep()) break;
           continue;
         }
+        this.#owner.batchBegins();
         if (reader.takesFromFull()) this.#deps.wake();
         while (!this.#isOver && reader.next()) this.#take(reader);
         if (++batches < MAX_BATCHES_A_TURN) continue;

@@ -136,6 +136,8 @@ export class MemberServices implements LinkOwner {
     this.#sendTimed(kind, call, message, detail, value, NO_TIME);
   }
 
+  batchBegins(): void {}
+
   received(record: RingRecord, message: Uint8Array): void {
     if (record.kind === ToFront.Common) {
       this.#common(record, message);

@@ -78,6 +78,8 @@ export class ServedFront implements LinkOwner {
   readonly #callers: (FrontCaller | undefined)[] = [];
   readonly #fields: ReadonlyMap<string, number>;
   readonly #context: ServedContext;
+  /** When the calls of this batch begin; undefined before the first of them. */
+  #batchMs: number | undefined;
 
   /** Begins when `woken` is called for the first time. */
   constructor(rings: LinkRings, options: ServedFrontOptions, deps: ServedFrontDeps) {
@@ -119,6 +121,10 @@ export class ServedFront implements LinkOwner {
     for (const call of [...this.#calls.values()]) call.aborted();
     this.#calls.clear();
     this.#callers.length = 0;
+  }
+
+  batchBegins(): void {
+    this.#batchMs = undefined;
   }
 
   received(record: RingRecord, message: Uint8Array): void {
@@ -197,7 +203,7 @@ export class ServedFront implements LinkOwner {
       number: call,
       caller,
       path,
-      startedMs: this.#deps.clock.monotonicMs(),
+      startedMs: (this.#batchMs ??= this.#deps.clock.monotonicMs()),
       leftMs: timeMs,
     };
   }

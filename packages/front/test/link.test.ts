@@ -24,6 +24,7 @@ test("an end that is written to without a pause lets others have their turn", ()
         // The other thread goes on at once.
         write();
       },
+      batchBegins: () => {},
       drained: () => {},
       turnEnds: () => {},
       broken: (error) => assert.fail(error),

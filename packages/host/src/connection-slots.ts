@@ -140,10 +140,10 @@ export class ConnectionSlots {
   }
 
   /**
-   * The connection is served although it is unidentified: it has no deadline and stays in the
-   * unidentified share.
+   * The connection is served although it is unidentified, or waits for this end: it has no deadline
+   * and stays in the unidentified share.
    */
-  served(slot: Slot): void {
+  suspend(slot: Slot): void {
     slot.deadlineMs = Number.POSITIVE_INFINITY;
   }
 

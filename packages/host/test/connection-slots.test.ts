@@ -105,7 +105,7 @@ describe("unidentified connections", () => {
   test("an unidentified connection that is served has no deadline, but stays in its share", () => {
     const bench = new Bench();
     const one = bench.open("one");
-    bench.slots.served(one.slot);
+    bench.slots.suspend(one.slot);
     bench.slots.sweep(1e9);
     for (const name of ["two", "three", "four"]) bench.open(name, "a", 1e9);
     assert.deepEqual(bench.taken(), ["destroy one"]);

@@ -4,6 +4,7 @@
  * (ErrEmptyKey is EmptyKey), or of its server where the client has none.
  */
 import { GrpcCode } from "./grpc-code.ts";
+import { StacklessError } from "./wire/stackless-error.ts";
 
 /** gRPC status and text of one error. */
 export interface ErrorSpec {
@@ -119,7 +120,7 @@ export const ERRORS = {
 export type ErrorName = keyof typeof ERRORS;
 
 /** An operation that failed with an error of etcd's catalogue. */
-export class EtcdError extends Error {
+export class EtcdError extends StacklessError {
   override readonly name = "EtcdError";
   readonly code: ErrorName;
   readonly grpcCode: GrpcCode;

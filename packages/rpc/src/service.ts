@@ -1,5 +1,5 @@
 /** A service's view of a call: a method path, request bytes in, response bytes out. */
-import { alloc } from "@quorate/proto";
+import { alloc, StacklessError } from "@quorate/proto";
 
 export type {
   HttpExchangeHandler,
@@ -38,7 +38,7 @@ export function messageSize(message: UnaryResponse): number {
 
 /** Whether a message's pieces are made while it is sent. */
 export function isPieceSource(message: UnaryResponse): message is PieceSource {
-  return "next" in message;
+  return !(message instanceof Uint8Array) && !Array.isArray(message);
 }
 
 /** A message in one piece; a copy unless it is one. A source of pieces is used up. */
@@ -70,7 +70,7 @@ export interface Status {
  * Thrown by a handler to end its call with this status. Any other error ends it as UNKNOWN with the
  * error's text.
  */
-export class StatusError extends Error implements Status {
+export class StatusError extends StacklessError implements Status {
   readonly code: number;
   constructor(code: number, message: string) {
     super(message);

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { concat, fromLatin1 } from "@quorate/proto";
 import { Indexing } from "../src/hpack/hpack.ts";
+import { MAX_TURN_WORK } from "../src/http2/connection.ts";
 import { TokenBucket } from "../src/http2/connection-state.ts";
 import { ErrorCode, Flag, FrameType, PREFACE, Setting } from "../src/http2/constants.ts";
 import type { EngineCounters } from "../src/http2/shared.ts";
@@ -54,9 +55,9 @@ function flood(client: GrpcClient, atMost: number, send: (i: number) => void): n
   throw new assert.AssertionError({ message: `the connection still stands after ${atMost}` });
 }
 
-function serves(neighbour: GrpcClient): void {
+function serves(neighbour: GrpcClient, stream = 1): void {
   neighbour.take();
-  neighbour.call(1, HELLO);
+  neighbour.call(stream, HELLO);
   assert.equal(neighbour.take().length, 3);
 }
 
@@ -137,6 +138,55 @@ describe("floods of frames that move nothing", () => {
     client.send(ping);
     assert.equal(reason(client), "EnhanceYourCalm too_many_pings");
     assert.equal(counters.pingFloods, 1);
+  });
+});
+
+describe("many requests in one segment", () => {
+  /** What was begun by the end of each turn; the neighbour is served in between. */
+  const turnsOf = (requests: (client: GrpcClient) => Uint8Array[]): number[] => {
+    const begun: number[] = [];
+    let count = 0;
+    const unary = {
+      "/test.Echo/Now": (bytes: Uint8Array) => {
+        count++;
+        return bytes;
+      },
+    };
+    const client = new GrpcClient({ unary });
+    const neighbour = new GrpcClient({ ...SERVICES, shared: client.shared });
+    client.connection.receive(concat(requests(client)), 0);
+    do {
+      begun.push(count);
+      serves(neighbour, 1 + 2 * begun.length);
+    } while (client.goOn());
+    assert.equal(client.connection.ending, false);
+    return begun;
+  };
+
+  test("are begun in turns, in which others have theirs", () => {
+    const call = (client: GrpcClient, i: number) => [
+      client.headers(1 + 2 * i, { ...CALL, ":path": "/test.Echo/Now" }),
+      data(1 + 2 * i, message(HELLO), true),
+    ];
+    const begun = turnsOf((client) =>
+      Array.from({ length: 1000 }, (_, i) => call(client, i)).flat(),
+    );
+    assert.ok(begun.length >= 1000 / MAX_TURN_WORK, `${begun}`);
+    assert.equal(begun.at(-1), 1000);
+    for (const [i, count] of begun.entries())
+      assert.ok(count - (begun[i - 1] ?? 0) <= MAX_TURN_WORK, `${count} in turn ${i}`);
+  });
+
+  test("count by the bytes of their headers, too", () => {
+    const large = { ...CALL, ":path": "/test.Echo/Now", "x-large": "\u00fe".repeat(8 * 256) };
+    const begun = turnsOf((client) =>
+      Array.from({ length: 64 }, (_, i) => [
+        client.headers(1 + 2 * i, large),
+        data(1 + 2 * i, message(HELLO), true),
+      ]).flat(),
+    );
+    assert.ok(begun.length >= (64 * 8) / MAX_TURN_WORK, `${begun}`);
+    assert.equal(begun.at(-1), 64);
   });
 });
 

@@ -11,12 +11,12 @@ const txn = defined(
 ).request;
 const wide = (count: number): Uint8Array => fromUtf8(`{"compare":[${"{},".repeat(count)}{}]}`);
 
-/** A thread on which each look at the clock takes a millisecond. */
+/** A thread on which each look at the clock takes a quarter of a millisecond. */
 class SlowThread {
   #nowMs = 0;
   #tasks: (() => void)[] = [];
   readonly turns = new Turns({
-    monotonicMs: () => ++this.#nowMs,
+    monotonicMs: () => (this.#nowMs += 0.25),
     endOfTurn: (task) => void this.#tasks.push(task),
   });
 

@@ -15,7 +15,7 @@ import { runSeed } from "../src/run-seed.ts";
 const MAX_SEEDS = 500;
 const SHORT = { set: { faultPhaseMs: 2000 } };
 
-/** Each build looks for some of the bugs, by its commit; `./dev soak packages` looks for all. */
+/** Each build looks for some of the bugs, by its commit; `./dev soak whole` looks for all. */
 const TURNS = process.env["QUORATE_SOAK"] === "1" ? 1 : 16;
 const turn = freshSeed() % TURNS;
 

@@ -1,4 +1,4 @@
-import type { Command, Invocation } from "@quorate/cli";
+import type { CommandBody, Invocation } from "@quorate/cli";
 import { badArguments, boolFlag, Exit, ExitCode } from "@quorate/cli";
 import { KeyValue } from "@quorate/proto";
 import { withClient } from "../connect/globals.ts";
@@ -14,17 +14,18 @@ async function observe(invocation: Invocation, name: string): Promise<void> {
   const { io } = invocation;
   const printer = printerOf(invocation);
   const stop = new AbortController();
+  const { signal } = stop;
   const forget = io.onStop(() => stop.abort());
   try {
     await withClient(invocation, async ({ client, build }) => {
-      for await (const { header, kv } of build.observeElection(client, name, stop.signal)) {
+      for await (const { header, kv } of build.observeElection(client, name, { signal })) {
         printer.form(rangeForm, { header, kvs: [KeyValue.encode(kv)], more: false, count: 0 });
       }
     });
   } finally {
     forget();
   }
-  if (!stop.signal.aborted) throw new Exit(ExitCode.error, "elect: observer lost");
+  if (!signal.aborted) throw new Exit(ExitCode.error, "elect: observer lost");
 }
 
 async function stand(invocation: Invocation, name: string, proposal: string): Promise<void> {
@@ -40,9 +41,7 @@ async function stand(invocation: Invocation, name: string, proposal: string): Pr
   );
 }
 
-export const electCommand: Command = {
-  use: "elect <election-name> [proposal]",
-  short: "Campaigns in an election, or observes its leader",
+export const electCommand: CommandBody = {
   long: `Campaigns with a proposal, prints key and proposal when elected, and leads until stopped (Ctrl-C,
 SIGTERM).
 

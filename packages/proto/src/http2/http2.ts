@@ -135,7 +135,10 @@ export const MAX_STREAM_ID = 2 ** 31 - 1;
 
 /** Takes the frames of a connection. */
 export interface FrameHandler {
-  /** One complete frame; its payload is bytes[start, start + length). Returns false to stop. */
+  /**
+   * One complete frame; its payload is bytes[start, start + length). Returns false to stop behind
+   * it.
+   */
   frame(
     bytes: Uint8Array,
     start: number,
@@ -154,6 +157,7 @@ export interface FrameHandler {
  */
 export class FrameSplitter {
   readonly #handler: FrameHandler;
+  #goesOn = true;
   /**
    * The beginning of an incomplete frame: the first #have bytes of its header, or of the whole
    * frame.
@@ -172,35 +176,35 @@ export class FrameSplitter {
     return this.#part !== undefined;
   }
 
-  /** Processes chunk[at, end of chunk), which must not change any more. */
-  push(chunk: Uint8Array, at: number): void {
+  /**
+   * Processes chunk[at, end of chunk), which must not change any more. Returns where the handler
+   * has had it stop; the chunk's length where it has not.
+   */
+  push(chunk: Uint8Array, at: number): number {
     const end = chunk.length;
-    if (this.#part !== undefined) {
-      at = this.#complete(chunk, at);
-      if (at < 0) return;
-    }
-    while (end - at >= FRAME_HEADER_BYTES) {
+    this.#goesOn = true;
+    if (this.#part !== undefined) at = this.#complete(chunk, at);
+    while (this.#goesOn && end - at >= FRAME_HEADER_BYTES) {
       const length = (chunk[at] << 16) | (chunk[at + 1] << 8) | chunk[at + 2];
       if (length > DEFAULT_MAX_FRAME_BYTES) {
         this.#handler.frameTooLong(length, chunk[at + 3], streamIdAt(chunk, at));
-        return;
+        return end;
       }
       const start = at + FRAME_HEADER_BYTES;
       if (start + length > end) break;
-      if (
-        !this.#handler.frame(
-          chunk,
-          start,
-          length,
-          chunk[at + 3],
-          chunk[at + 4],
-          streamIdAt(chunk, at),
-        )
-      )
-        return;
+      this.#goesOn = this.#handler.frame(
+        chunk,
+        start,
+        length,
+        chunk[at + 3],
+        chunk[at + 4],
+        streamIdAt(chunk, at),
+      );
       at = start + length;
     }
-    if (at < end) this.#keep(chunk, at);
+    if (!this.#goesOn || at === end) return at;
+    this.#keep(chunk, at);
+    return end;
   }
 
   #keep(chunk: Uint8Array, at: number): void {
@@ -214,8 +218,8 @@ export class FrameSplitter {
   }
 
   /**
-   * Continues an incomplete frame. Returns the offset of the next frame, or -1 if the chunk is used
-   * up or the handler stopped.
+   * Continues an incomplete frame. Returns the offset of the next frame, or the chunk's length if
+   * that is used up.
    */
   #complete(chunk: Uint8Array, at: number): number {
     let part = this.#part!;
@@ -224,24 +228,24 @@ export class FrameSplitter {
       part.set(chunk.subarray(at, at + n), this.#have);
       this.#have += n;
       at += n;
-      if (this.#have < part.length) return -1;
+      if (this.#have < part.length) return at;
       const length = (part[0] << 16) | (part[1] << 8) | part[2];
       if (part.length === FRAME_HEADER_BYTES + length) {
         this.#part = undefined;
-        return this.#handler.frame(
+        this.#goesOn = this.#handler.frame(
           part,
           FRAME_HEADER_BYTES,
           length,
           part[3],
           part[4],
           streamIdAt(part, 0),
-        )
-          ? at
-          : -1;
+        );
+        return at;
       }
       if (length > DEFAULT_MAX_FRAME_BYTES) {
         this.#handler.frameTooLong(length, part[3], streamIdAt(part, 0));
-        return -1;
+        this.#goesOn = false;
+        return chunk.length;
       }
       const larger = new Uint8Array(FRAME_HEADER_BYTES + length);
       larger.set(part);

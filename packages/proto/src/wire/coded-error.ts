@@ -1,3 +1,5 @@
+import { StacklessError } from "./stackless-error.ts";
+
 /**
  * The convention for error classes, in every package:
  *
@@ -12,8 +14,10 @@
  * Outside the convention: EtcdError, whose code names an entry of etcd's error catalogue;
  * StatusError of packages/rpc, whose code is gRPC's number; and DiskError of packages/host, which
  * imports nothing but has the same form.
+ *
+ * None but InvariantError has a list of calls (stackless-error.ts).
  */
-export class CodedError<Code extends string> extends Error {
+export class CodedError<Code extends string> extends StacklessError {
   readonly code: Code;
 
   /**

@@ -128,6 +128,7 @@ export class MemoryChannel implements MemberChannel {
             () => client,
           ),
         settled() {},
+        heldBack: () => queueMicrotask(() => server.goOn(clock.monotonicMs())),
       },
       { peerAddress: "127.0.0.1:1", peerCommonName: undefined },
       clock.monotonicMs(),

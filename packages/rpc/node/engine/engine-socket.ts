@@ -54,6 +54,10 @@ export class EngineSocket implements ConnectionOwner, Flushable, ServedSocket {
   /** Since when the socket has not sent what was written to it. */
   #blockedMs: number | undefined;
   #endedMs: number | undefined;
+  /** Output waits, and nothing more is to be read before it has left. */
+  #isFull = false;
+  /** What was read waits for the next turn. */
+  #isHeldBack = false;
   /** The connection has written much in this turn: the others go first. */
   #yields = false;
 
@@ -101,6 +105,21 @@ export class EngineSocket implements ConnectionOwner, Flushable, ServedSocket {
 
   settled(): void {
     this.#settled();
+  }
+
+  heldBack(): void {
+    this.#isHeldBack = true;
+    this.#socket.pause();
+    setImmediate(() => {
+      this.#isHeldBack = false;
+      if (this.#socket.destroyed || this.#endedMs !== undefined) return;
+      this.connection.goOn(this.#context.clock.monotonicMs());
+      this.#readOn();
+    });
+  }
+
+  #readOn(): void {
+    if (!this.#isFull && !this.#isHeldBack) this.#socket.resume();
   }
 
   flush(): void {
@@ -161,7 +180,9 @@ export class EngineSocket implements ConnectionOwner, Flushable, ServedSocket {
     }
     // Otherwise a client that does not read could have responses to its pings and requests fill the
     // memory.
-    if (pause) this.#socket.pause();
+    if (!pause) return;
+    this.#isFull = true;
+    this.#socket.pause();
   }
 
   #drained(): void {
@@ -169,7 +190,8 @@ export class EngineSocket implements ConnectionOwner, Flushable, ServedSocket {
     if (this.#unsentBytes === 0) this.connection.out.recycle();
     if (this.#blockedMs === undefined || this.#endedMs !== undefined) return;
     this.#blockedMs = undefined;
-    this.#socket.resume();
+    this.#isFull = false;
+    this.#readOn();
     this.connection.sender.setBlocked(false);
     this.connection.touched();
   }

@@ -39,6 +39,7 @@ import { PREFACE } from "../../src/http2/constants.ts";
 import { clientOf } from "../../src/http2/peer.ts";
 import type { BoundAddress, ListenAddress, ResolvedOptions } from "../options.ts";
 import { Accepted, type AcceptedOwner } from "./accepted.ts";
+import type { HandshakeLine } from "./handshake-line.ts";
 
 /**
  * A quarter of the slots is for connections in their handshakes, but at most this many: each may
@@ -54,6 +55,7 @@ export interface ListenerOwner {
   readonly logger: Logger;
   readonly options: ResolvedOptions;
   readonly tls: TlsSource | undefined;
+  readonly handshakes: HandshakeLine;
   /** True once no connections are accepted. */
   readonly isClosing: boolean;
   accepted(one: Accepted): void;
@@ -193,7 +195,13 @@ export class Listener implements AcceptedOwner {
   #shakeHands(tlsServer: TlsServer, one: Accepted, socket: Socket): void {
     one.phase = "handshake";
     this.#byRawSocket.set(socket, one);
-    tlsServer.emit("connection", socket);
+    // It has no influence on how long it waits.
+    this.#slots.suspend(one.slot);
+    this.#owner.handshakes.add(() => {
+      if (socket.destroyed) return;
+      this.#slots.nextStage(one.slot, this.nowMs());
+      tlsServer.emit("connection", socket);
+    });
   }
 
   /** A stage of the connection did not end in time. */
@@ -299,7 +307,7 @@ export class Listener implements AcceptedOwner {
   #serve(one: Accepted, socket: Socket, isHttp2: boolean): void {
     one.phase = isHttp2 ? "http2" : "http1";
     // The connection has its own deadline for its first headers, and sends the reason.
-    this.#slots.served(one.slot);
+    this.#slots.suspend(one.slot);
     if (isHttp2) this.#owner.serveHttp2(one, socket, this);
     else this.#owner.serveHttp1(one, socket, this);
   }

@@ -22,6 +22,11 @@ export interface ConnectionOwner {
   wake(): void;
   /** The client's preface and first SETTINGS are complete. Called once. */
   settled(): void;
+  /**
+   * The connection has had its part of this turn: `goOn` is to be called in the next one, and until
+   * then `receive` had better not be.
+   */
+  heldBack(): void;
 }
 
 export abstract class ConnectionState implements SenderOwner {

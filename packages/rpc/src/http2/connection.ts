@@ -12,7 +12,7 @@
  * A rule that the client breaks ends its stream (RST_STREAM) or the connection (GOAWAY; then
  * `ending` is true, and the owner closes the socket when the output has been sent).
  */
-import { http2, readU32BE } from "@quorate/proto";
+import { concat, http2, readU32BE } from "@quorate/proto";
 import { MAX_FIELD_BYTES } from "../field-limits.ts";
 import { HpackError } from "../hpack/errors.ts";
 import type { HeaderField } from "../hpack/header-field.ts";
@@ -69,6 +69,13 @@ export interface RequestAcceptor {
 /** The payload of a keep-alive PING. */
 const ALIVE_PING = new Uint8Array(8);
 
+/**
+ * Requests that a connection begins in one turn, some milliseconds of work: a client can write
+ * thousands into one segment. So many bytes of their headers count as one more.
+ */
+export const MAX_TURN_WORK = 128;
+export const HEADER_BYTES_A_WORK = 256;
+
 /** Estimates of memory: an open stream besides its header block, and a field besides its bytes. */
 const STREAM_BYTES = 512;
 const FIELD_BYTES = 32;
@@ -92,6 +99,8 @@ export class Http2Connection extends ConnectionState implements http2.FrameHandl
   #windowBytes: number;
   /** What was received and not yet credited to the client. */
   #uncreditedBytes = 0;
+  /** What it has been sent and left for the next turn. */
+  #rest: Uint8Array | undefined;
 
   /** @param nowMs the clock's monotonic milliseconds. */
   constructor(
@@ -129,7 +138,28 @@ export class Http2Connection extends ConnectionState implements http2.FrameHandl
         return;
       }
     }
-    this.#splitter.push(chunk, at);
+    // Only where the owner gives it more while it is held back.
+    if (this.#rest !== undefined) this.#rest = concat([this.#rest, chunk.subarray(at)]);
+    else this.#take(chunk, at);
+  }
+
+  /** Goes on with what it was sent before, in a turn after the one in which it was held back. */
+  goOn(nowMs: number): void {
+    const rest = this.#rest;
+    if (rest === undefined || this.ending) return;
+    this.#rest = undefined;
+    this.setNow(nowMs);
+    this.#take(rest, 0);
+  }
+
+  #take(chunk: Uint8Array, at: number): void {
+    const { nowMs } = this;
+    this.#headers.work = 0;
+    const end = this.#splitter.push(chunk, at);
+    if (end < chunk.length && !this.ending) {
+      this.#rest = chunk.subarray(end);
+      this.owner.heldBack();
+    }
     if (this.#splitter.partsBegun !== this.#partsBegun) {
       this.#partsBegun = this.#splitter.partsBegun;
       this.#partSinceMs = nowMs;
@@ -208,7 +238,9 @@ export class Http2Connection extends ConnectionState implements http2.FrameHandl
       case FrameType.Data:
         return this.#data(bytes, start, length, flags, streamId);
       case FrameType.Headers:
-        return this.#headers.headers(bytes, start, length, flags, streamId);
+        return (
+          this.#headers.headers(bytes, start, length, flags, streamId) && this.#headers.hasTurn
+        );
       case FrameType.Priority:
         return onPriority(this, bytes, start, length, streamId);
       case FrameType.RstStream:
@@ -224,7 +256,9 @@ export class Http2Connection extends ConnectionState implements http2.FrameHandl
       case FrameType.WindowUpdate:
         return onWindowUpdate(this, bytes, start, length, streamId);
       case FrameType.Continuation:
-        return this.#headers.continuation(bytes, start, length, flags, streamId);
+        return (
+          this.#headers.continuation(bytes, start, length, flags, streamId) && this.#headers.hasTurn
+        );
       default:
         // Section 5.5: unknown types are ignored.
         return this.idle(1);
@@ -356,11 +390,18 @@ class HeaderFrames {
   readonly #acceptor: RequestAcceptor;
   readonly #decoder: HpackDecoder;
   readonly #heads = new HeadCache();
+  /** What was done for requests in this turn. */
+  work = 0;
 
   constructor(connection: Http2Connection, acceptor: RequestAcceptor) {
     this.#connection = connection;
     this.#acceptor = acceptor;
     this.#decoder = new HpackDecoder(DEFAULT_TABLE_BYTES, connection.limits.maxHeaderListBytes);
+  }
+
+  /** Whether more requests may come in this turn. */
+  get hasTurn(): boolean {
+    return this.work < MAX_TURN_WORK;
   }
 
   headers(
@@ -434,6 +475,7 @@ class HeaderFrames {
     dependsOnItself: boolean,
   ): boolean {
     const connection = this.#connection;
+    this.work += 1 + (end - start) / HEADER_BYTES_A_WORK;
     if (streamId <= connection.streams.lastId)
       return this.#trailers(streamId, bytes, start, end, endStream);
     connection.streams.lastId = streamId;

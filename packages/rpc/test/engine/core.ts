@@ -91,6 +91,8 @@ export class CoreClient implements ConnectionOwner {
   readonly encoder = new HpackEncoder();
   /** How `headers` writes fields that no table has. */
   indexing: Indexing = Indexing.None;
+  /** Turns that the connection waits for: one at the most. */
+  turnsLeft = 0;
   /** Times that `wake` was called since the last `take`. */
   wakes = 0;
   nowMs = 0;
@@ -114,9 +116,22 @@ export class CoreClient implements ConnectionOwner {
 
   settled(): void {}
 
-  /** Sends bytes in one chunk. */
+  heldBack(): void {
+    this.turnsLeft++;
+  }
+
+  /** Sends bytes in one chunk, and gives the connection as many turns as it wants for them. */
   send(...chunks: Uint8Array[]): void {
     this.connection.receive(concat(chunks), this.nowMs);
+    while (this.goOn());
+  }
+
+  /** Gives the connection the turn that it waits for; false if it waits for none. */
+  goOn(): boolean {
+    if (this.turnsLeft === 0) return false;
+    this.turnsLeft--;
+    this.connection.goOn(this.nowMs);
+    return true;
   }
 
   /** The preface and settings; takes the server's own. */

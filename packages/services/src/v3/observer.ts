@@ -67,12 +67,22 @@ export function rpcObserver(metrics: MemberMetrics, clock: Clock, slow?: SlowCal
     `/${HEALTH_SERVICE}/Watch`,
     countersOf(metrics, "server_stream", HEALTH_SERVICE, "Watch"),
   );
+  // Calls of one method follow each other often.
+  let lastPath: string | undefined;
+  let last: MethodCounters | undefined;
+  const of = (path: string): MethodCounters | undefined => {
+    if (path !== lastPath) {
+      last = methods.get(path);
+      lastPath = path;
+    }
+    return last;
+  };
   const rangeSucceeded = metrics.requestDuration.with("Range", "true");
   const rangeFailed = metrics.requestDuration.with("Range", "false");
   return {
-    started: (path) => methods.get(path)?.started.add(),
+    started: (path) => of(path)?.started.add(),
     handled: (path, code, startedMs) => {
-      const method = methods.get(path);
+      const method = of(path);
       if (method === undefined) return;
       // A code beyond those that gRPC has is what gRPC makes of it.
       (method.handledByCode[code] ?? method.handledByCode[GrpcCode.Unknown])?.add();
@@ -87,11 +97,11 @@ export function rpcObserver(metrics: MemberMetrics, clock: Clock, slow?: SlowCal
     },
     messageReceived: (path, sizeBytes) => {
       metrics.clientReceivedBytes.add(sizeBytes);
-      methods.get(path)?.received.add();
+      of(path)?.received.add();
     },
     messageSent: (path, sizeBytes) => {
       metrics.clientSentBytes.add(sizeBytes);
-      methods.get(path)?.sent.add();
+      of(path)?.sent.add();
     },
   };
 }

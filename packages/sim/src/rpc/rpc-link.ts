@@ -76,7 +76,12 @@ export class RpcLink {
     const limits = DEFAULT_HTTP2_LIMITS;
     const shared = new Http2Shared(limits, 256 * MIB, 256 * MIB, 64 * MIB);
     const acceptor = new Dispatcher(this.#grpcOf(services), "grpc");
-    const owner = { wake: () => this.#serverWakes(), settled: () => {} };
+    const owner = {
+      wake: () => this.#serverWakes(),
+      settled: () => {},
+      heldBack: () =>
+        deps.scheduler.after(0, () => this.#server.goOn(this.#nowMs()), this.#process),
+    };
     const peer = { peerAddress: "", peerCommonName: deps.commonName };
     this.commonName = deps.commonName;
     this.#server = new Http2Connection(shared, acceptor, owner, peer, this.#nowMs());
