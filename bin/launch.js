@@ -8,7 +8,6 @@
  * signals go on to it, its end becomes ours, and it kills itself when a pipe shows that this
  * process was killed (SIGKILL).
  */
-import { spawn } from "node:child_process";
 import { accessSync, constants, existsSync, readFileSync, statSync } from "node:fs";
 import * as nodeModule from "node:module";
 import { Socket } from "node:net";
@@ -213,6 +212,8 @@ function dieWithLauncher() {
 }
 
 function runAsChild(name, node, args, variables) {
+  // Loaded here: it takes milliseconds of each other start.
+  const { spawn } = nodeModule.createRequire(import.meta.url)("node:child_process");
   const child = spawn(node, args, {
     stdio: ["inherit", "inherit", "inherit", "pipe"],
     env: { ...variables, ...process.env, [MARK]: "pipe" },

@@ -16,4 +16,4 @@ const { values } = readArguments(
 );
 if (values.out === undefined) refuse("--out is missing");
 mkdirSync(values.out, { recursive: true });
-for (const [name, text] of manPages()) writeFileSync(join(values.out, name), text);
+for (const [name, text] of await manPages()) writeFileSync(join(values.out, name), text);

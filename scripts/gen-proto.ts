@@ -38,9 +38,9 @@ export function generate(): Map<string, string> {
   for (const file of model.files) out.set(`${file.name}.ts`, emitFile(file));
   out.set("messages.ts", emitMessages(model));
   out.set("services.ts", emitServices(model));
-  out.set("descriptors.ts", emitDescriptors(protobuf, sources));
+  out.set("descriptors.json", emitDescriptors(protobuf, sources));
   out.set("json.ts", emitJson(protobuf, sources, model));
-  out.set("openapi.ts", emitOpenApi(openApi(protobuf, sources)));
+  out.set("openapi.json", emitOpenApi(openApi(protobuf, sources)));
   return out;
 }
 

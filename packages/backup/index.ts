@@ -8,23 +8,17 @@ export {
   adoptMember,
   type EtcdMemberDeps,
   EtcdMemberError,
-  type EtcdMemberErrorCode,
   type MemberFiles,
   releaseMember,
   type TakenMember,
 } from "./src/etcd-member.ts";
 export { type Exchange, exchange, finishExchange } from "./src/exchange.ts";
-export { type FetchOptions, fetchBackup } from "./src/fetch.ts";
+export { fetchBackup } from "./src/fetch.ts";
 export { followState } from "./src/follow-state.ts";
-export {
-  type BackupRecord,
-  baseName,
-  MAX_LEASES_PER_RECORD,
-  type RevisionChange,
-} from "./src/format.ts";
+export { type BackupRecord, baseName, MAX_LEASES_PER_RECORD } from "./src/format.ts";
 export { Journal } from "./src/journal.ts";
-export { Mirror, type MirrorDeps } from "./src/mirror.ts";
-export { type MakeMemberDeps, makeMember, type NewMember, newMember } from "./src/new-member.ts";
+export { Mirror } from "./src/mirror.ts";
+export { makeMember, type NewMember, newMember } from "./src/new-member.ts";
 export {
   type Content,
   type ObjectStore,
@@ -32,8 +26,8 @@ export {
   type ObjectStoreErrorCode,
   type StoredObject,
 } from "./src/object-store.ts";
-export { type RebuildPoint, type RebuildTarget, rebuild } from "./src/rebuild.ts";
+export { rebuild } from "./src/rebuild.ts";
 export { readSegment } from "./src/segment-reader.ts";
 export { MAX_SEGMENT_BYTES, SegmentWriter } from "./src/segment-writer.ts";
 export { survivorOf } from "./src/survivor.ts";
-export { type VerifiedChain, verifyChain } from "./src/verify.ts";
+export { verifyChain } from "./src/verify.ts";

@@ -3,14 +3,8 @@
  * that validates everything.
  */
 export { BoltDamageError } from "./src/errors.ts";
-export { MAX_KEY_BYTES, MAX_VALUE_BYTES, PAGE_BYTES } from "./src/format.ts";
-export { type ScannedPage, type ScannedRecord, scanLeaves } from "./src/leaf-scan.ts";
+export { MAX_KEY_BYTES, PAGE_BYTES } from "./src/format.ts";
+export { scanLeaves } from "./src/leaf-scan.ts";
 export { BoltFile } from "./src/reader.ts";
 export type { BucketSizes } from "./src/reserve.ts";
-export {
-  type BoltBucket,
-  type BoltCursor,
-  type BoltOutput,
-  type BoltRecord,
-  boltOutput,
-} from "./src/writer.ts";
+export { type BoltBucket, type BoltCursor, type BoltRecord, boltOutput } from "./src/writer.ts";

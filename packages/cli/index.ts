@@ -2,11 +2,14 @@
 export { argumentTrouble } from "./src/arguments.ts";
 export {
   type Command,
+  type CommandBody,
   type CommandLine,
   type CommandNode,
   commandName,
   commandNodes,
   type Invocation,
+  loadCommand,
+  loadProgram,
   type Program,
   variableOf,
 } from "./src/command.ts";
@@ -16,6 +19,7 @@ export {
   durationFlag,
   type Flag,
   FlagError,
+  FlagRefusal,
   type Flags,
   FlagValues,
   intFlag,

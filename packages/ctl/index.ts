@@ -3,12 +3,12 @@
  * stopped member.
  */
 export { asExit } from "./src/connect/failed-call.ts";
+export { globalFlags } from "./src/connect/global-flags.ts";
 export {
   type Access,
   accessOf,
   clientOf,
   endpointsOf,
-  globalFlags,
 } from "./src/connect/globals.ts";
 export { type Finding, hasErrors, type Note } from "./src/doctor/finding.ts";
 export { humanReport, jsonReport } from "./src/doctor/report.ts";

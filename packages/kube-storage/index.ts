@@ -134,7 +134,6 @@ export {
   MAX_CONCURRENT_DELETIONS,
 } from "./src/registry/delete-collection.ts";
 export { RequestWriter } from "./src/registry/dry-run.ts";
-export { plainStrategy, statusStrategyOf, withGeneration } from "./src/registry/plain-strategy.ts";
 export { attributesOf } from "./src/registry/read.ts";
 export type {
   KindSource,
@@ -148,6 +147,7 @@ export type {
 export { builtinSpec, keyOf } from "./src/registry/resource-spec.ts";
 export { type ResourceStore, storeOf, subresourceStoreOf } from "./src/registry/store.ts";
 export type { BegunWrite, StoreHooks, Strategy } from "./src/registry/strategy.ts";
+export { plainStrategy, statusStrategyOf, withGeneration } from "./src/registry/strategy.ts";
 export {
   AGE,
   ageSince,

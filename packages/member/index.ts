@@ -1,21 +1,15 @@
 /** One replicated member without any wire: its ways in are propose, read, watch and operate. */
 export { MEMBER_BOUNDS, type MemberBounds } from "./src/bounds.ts";
-export { type ResolveHost, verifyBootstrap, verifyJoin } from "./src/config/bootstrap.ts";
-export {
-  type Budgets,
-  budgetsFor,
-  MAX_BUDGETED_THOUSANDTHS,
-  type MachineLimits,
-} from "./src/config/budgets.ts";
+export { verifyBootstrap, verifyJoin } from "./src/config/bootstrap.ts";
+export { type Budgets, budgetsFor, MAX_BUDGETED_THOUSANDTHS } from "./src/config/budgets.ts";
 export type { DiscoveryConfig } from "./src/config/discovery-config.ts";
-export { ConfigError, type ConfigErrorCode, checked, contradiction } from "./src/config/errors.ts";
+export { ConfigError, checked, contradiction } from "./src/config/errors.ts";
 export { type Gates, gates, parseGates, stageGates } from "./src/config/features.ts";
 export { detectForeignData } from "./src/config/foreign-data.ts";
 export type { AutoCompaction, MemberConfig } from "./src/config/member-config.ts";
 export {
   checkBindUrls,
   checkHostUrls,
-  hostPort,
   type InitialCluster,
   inferLocalAddress,
   initialClusterText,
@@ -25,8 +19,6 @@ export {
   parseInitialCluster,
   parseUrl,
   parseUrls,
-  sameUrl,
-  type UrlScheme,
   urlsText,
 } from "./src/config/url.ts";
 export {

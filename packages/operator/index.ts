@@ -14,8 +14,8 @@ export type { Members, Membership, Permission, Target } from "./src/base/members
 export { OperatorMetrics } from "./src/base/metrics.ts";
 export { definitions } from "./src/base/schemas.ts";
 export type { Certifier, Pair } from "./src/cluster/certificates.ts";
-export { MODE, type Subject } from "./src/cluster/objects.ts";
-export { DATA_LOST_CODE, type MemberView, type Reached } from "./src/cluster/observed.ts";
+export { MODE } from "./src/cluster/objects.ts";
+export { DATA_LOST_CODE, type MemberView } from "./src/cluster/observed.ts";
 export { ClusterReconciler } from "./src/cluster/reconciler.ts";
 export { Election } from "./src/election.ts";
 export { Operator } from "./src/operator.ts";

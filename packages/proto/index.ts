@@ -6,19 +6,19 @@
  * messages of mvccpb and of the public API in etcdserverpb are also exported flat (PutRequest,
  * KeyValue); the few of etcdserver.proto (Metadata, Request) are not.
  */
+
 export { ChunkQueue } from "./src/chunk-queue.ts";
 export { crc32c } from "./src/crc32c.ts";
+export { fileDescriptors, openApiDocument } from "./src/documents.ts";
 export * from "./src/errors.ts";
 export { escapeHtml } from "./src/escape-html.ts";
 export * as etcdserverpb from "./src/etcdserverpb.ts";
 export * as authpb from "./src/gen/auth.ts";
-export { fileDescriptors } from "./src/gen/descriptors.ts";
 export { jsonEnums } from "./src/gen/json.ts";
 export * as mvccpb from "./src/gen/kv.ts";
 export * from "./src/gen/kv.ts";
 export * as leasepb from "./src/gen/lease.ts";
 export * as membershippb from "./src/gen/membership.ts";
-export { openApiDocument } from "./src/gen/openapi.ts";
 export * as raftpb from "./src/gen/raft.ts";
 export * from "./src/gen/raft_internal.ts";
 export * from "./src/gen/rpc.ts";

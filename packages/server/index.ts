@@ -3,22 +3,9 @@
  * metrics. It knows no sockets.
  */
 export type { ConfigFile } from "./src/config/config-file.ts";
-export { configurationDocs, helpText, type OptionDoc, optionDocs } from "./src/config/help.ts";
+export { configurationDocs, type OptionDoc, optionDocs } from "./src/config/help.ts";
 export { configOfObject, type Invocation, loadConfig, type Run } from "./src/config/load.ts";
-export type {
-  AuditConfig,
-  HttpConfig,
-  KeepaliveConfig,
-  LogConfig,
-  LogOutput,
-  LogThreshold,
-  Notice,
-  ServerConfig,
-  TlsConfig,
-  TracingConfig,
-} from "./src/config/server-config.ts";
-export { startFields } from "./src/config/start-fields.ts";
-export { nodeCiphers, type ReadFile } from "./src/config/tls.ts";
-export { httpRouter, versionEndpoint } from "./src/http/endpoints.ts";
-export { checkEndpoints, type HealthSource, healthEndpoint } from "./src/http/health.ts";
+export type { Notice, ServerConfig } from "./src/config/server-config.ts";
+export { nodeCiphers } from "./src/config/tls.ts";
+export { httpRouter } from "./src/http/endpoints.ts";
 export { peerEndpoints, versionOf } from "./src/http/peer-endpoints.ts";

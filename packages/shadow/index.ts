@@ -1,14 +1,7 @@
 /** A member of ours beside the voters of an etcd cluster, which compares and changes nothing. */
-export {
-  type Answer,
-  type Comparison,
-  compare,
-  type Different,
-  firstDifferent,
-  type HashSource,
-} from "./src/compare.ts";
+export { compare, firstDifferent, type HashSource } from "./src/compare.ts";
 export { Coverage } from "./src/coverage.ts";
-export { type KeyDifference, type KeyReader, locate, type PageRequest } from "./src/locate.ts";
-export { type Otherwise, OtherwiseCounter, type OtherwiseLimits } from "./src/otherwise.ts";
+export { type KeyReader, locate } from "./src/locate.ts";
+export { OtherwiseCounter } from "./src/otherwise.ts";
 export { shadowPages } from "./src/page.ts";
-export { type FoundDifference, type ShadowReport, verdictOf } from "./src/report.ts";
+export { type ShadowReport, verdictOf } from "./src/report.ts";

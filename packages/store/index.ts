@@ -9,7 +9,6 @@ export {
 export { AUTH_REQUESTS } from "./src/auth/auth-requests.ts";
 export { type AuthObserver, AuthState, ROOT, type User } from "./src/auth/auth-state.ts";
 export {
-  ANONYMOUS,
   type AttachedKeys,
   type AuthIdentity,
   authorize,
@@ -35,33 +34,16 @@ export { MAX_PENDING_OPS } from "./src/backend/backend.ts";
 export { STORE_BOUNDS, type StoreBounds } from "./src/backend/bounds.ts";
 export { dropIncoming, installReceived, recoverDirectories } from "./src/backend/directories.ts";
 export { StoreDamageError } from "./src/backend/errors.ts";
-export { type Position, STORAGE_VERSION, StorageVersionError } from "./src/backend/meta.ts";
+export { type Position, STORAGE_VERSION } from "./src/backend/meta.ts";
 export { decodeRevision, encodeRevision, type Revision } from "./src/backend/revision.ts";
 export { runSteps, STEP_KEYS, type Steps } from "./src/backend/steps.ts";
 export { InvalidRequestError } from "./src/entry/invalid-request.ts";
 export { hasChecksum, verifyChecksum } from "./src/etcd-file/checksum.ts";
-export {
-  CHECKSUM_BYTES,
-  type EtcdSnapshot,
-  type Sha256,
-  SnapshotAbandonedError,
-} from "./src/etcd-file/export.ts";
-export {
-  type ImportOptions,
-  importEtcdFile,
-  type LaterChange,
-  type LaterHistory,
-  type NewCluster,
-} from "./src/etcd-file/import.ts";
+export { type EtcdSnapshot, type Sha256, SnapshotAbandonedError } from "./src/etcd-file/export.ts";
+export { importEtcdFile, type LaterChange, type NewCluster } from "./src/etcd-file/import.ts";
 export type { LaterUsers } from "./src/etcd-file/later-users.ts";
 export { EtcdFileError, FILE_BUCKETS } from "./src/etcd-file/schema.ts";
-export {
-  type EtcdFileCluster,
-  type EtcdFileStatus,
-  etcdFileCluster,
-  etcdFileRevision,
-  etcdFileStatus,
-} from "./src/etcd-file/status.ts";
+export { etcdFileCluster, etcdFileRevision, etcdFileStatus } from "./src/etcd-file/status.ts";
 export { encodeV2Members } from "./src/etcd-file/v2-members.ts";
 export {
   type Lease,
@@ -69,11 +51,10 @@ export {
   Lessor,
   MAX_LEASE_TTL_SECONDS,
 } from "./src/lease/lessor.ts";
-export { type CheckedTables, checkLevelFiles } from "./src/level-files/check.ts";
+export { checkLevelFiles } from "./src/level-files/check.ts";
 export { checkConfChangeData, readConfChange } from "./src/membership/conf-change.ts";
 export { clusterId, memberId } from "./src/membership/ids.ts";
 export {
-  type ChangeContext,
   decodeChangeContext,
   decodeMembers,
   encodeChangeContext,
@@ -86,7 +67,7 @@ export type { KeyValueHash } from "./src/mvcc/hash.ts";
 export { Intervals, intervalOf } from "./src/mvcc/intervals.ts";
 export type { KeyIndex } from "./src/mvcc/key-index.ts";
 export { KeyTree } from "./src/mvcc/key-tree.ts";
-export { type LargeChangeListener, Mvcc } from "./src/mvcc/mvcc.ts";
+export { Mvcc } from "./src/mvcc/mvcc.ts";
 export type { PinnedView, PinOptions, ReadIo } from "./src/mvcc/pinned-view.ts";
 export {
   type Found,
@@ -143,11 +124,7 @@ export {
   type ResponseOf,
 } from "./src/requests/request-table.ts";
 export { mergeSort } from "./src/requests/rows.ts";
-export {
-  encodeWithRoles,
-  type IdentifiedRequest,
-  identifiedRequest,
-} from "./src/requests/token-roles.ts";
+export { encodeWithRoles, identifiedRequest } from "./src/requests/token-roles.ts";
 export {
   applyShortTxn,
   applyTxn,
@@ -172,5 +149,4 @@ export {
   MAX_WRITE_ANSWER_BYTES,
   mayReadMuch,
 } from "./src/requests/work.ts";
-export { SnapshotStreamError } from "./src/snapshot-stream.ts";
 export { Store, type StoreOptions, type StoreSnapshot } from "./src/store.ts";

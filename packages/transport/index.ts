@@ -1,6 +1,5 @@
 /** Members talking to members: the transport's contract. The HTTP/2 implementation is in ./node. */
 export {
-  type EtcdStream,
   encodeWithLength,
   etcdDecoder,
   etcdEncoder,
@@ -16,15 +15,9 @@ export {
   FrameBatch,
   FrameError,
   FrameReader,
-  PREFIX_BYTES,
   takeMessages,
 } from "./src/frames.ts";
-export {
-  type AskMembers,
-  type DirectoryParts,
-  MemberDirectory,
-  type ReportedMember,
-} from "./src/member-directory.ts";
+export { type AskMembers, MemberDirectory, type ReportedMember } from "./src/member-directory.ts";
 export type { PeerAnswer, PeerCall } from "./src/peer-call.ts";
 export { RareLog } from "./src/rare-log.ts";
 export * from "./src/transport.ts";

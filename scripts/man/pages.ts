@@ -6,6 +6,7 @@ import {
   type CommandNode,
   commandNodes,
   type Flag,
+  loadProgram,
   type Program,
   shownDefault,
   shownKind,
@@ -21,17 +22,17 @@ import { ManPage } from "./roff.ts";
 const source = `Quorate ${QUORATE_VERSION}`;
 
 /** All pages. */
-export function manPages(): ReadonlyMap<string, string> {
+export async function manPages(): Promise<ReadonlyMap<string, string>> {
   return new Map([
     ["quorate.8", quoratePage()],
     ["quorate-proxy.8", proxyPage()],
-    ["quoratectl.1", quoratectlPage()],
+    ["quoratectl.1", quoratectlPage(await loadProgram(quoratectl))],
     ["quorateutl.1", quorateutlPage()],
   ]);
 }
 
-function quoratectlPage(): string {
-  return programPage(quoratectl, {
+function quoratectlPage(program: Program): string {
+  return programPage(program, {
     source,
     description: `quoratectl reads and changes the keys of a running cluster of Quorate or etcd members, and looks after the cluster
 itself. Its commands, options and output are those of etcdctl; what it has beyond them is said to be so.

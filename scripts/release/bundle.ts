@@ -8,6 +8,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { defined } from "@quorate/proto";
 import { build, type ImportKind, type Plugin } from "esbuild";
+import { directImports } from "./direct-imports.ts";
 import { namedExports } from "./named-exports.ts";
 import { type ReleaseProgram, root } from "./programs.ts";
 
@@ -40,6 +41,7 @@ export async function bundlePrograms(programs: readonly ReleaseProgram[]): Promi
       nativeModule,
       consolePage,
       namedExports,
+      directImports,
     ],
     bundle: true,
     splitting: true,
@@ -54,9 +56,11 @@ export async function bundlePrograms(programs: readonly ReleaseProgram[]): Promi
     legalComments: "none",
     // Stack traces stay readable; white space costs nothing that can be measured.
     minify: false,
-    // CommonJS packages ask for these.
+    // CommonJS packages ask for these. What makes a whole `require` takes time in each file.
     banner: {
-      js: 'import { createRequire as quorateRequire } from "node:module"; const require = quorateRequire(import.meta.url);',
+      js:
+        "const require = (name) => process.getBuiltinModule(name) ?? " +
+        'process.getBuiltinModule("node:module").createRequire(import.meta.url)(name);',
     },
     define: { __dirname: "import.meta.dirname", __filename: "import.meta.filename" },
     logLevel: "silent",

@@ -11,7 +11,10 @@ import { withCluster } from "../support/cluster.ts";
 import { quorate } from "../support/executables.ts";
 import { scratchDirectory } from "../support/scratch.ts";
 
-/** Writes the address of each module that the program loads into the file LOADED_MODULES. */
+/**
+ * Writes the address of each module that the program loads into the file LOADED_MODULES, and at its
+ * end those of Node.
+ */
 const NOTES = `import { registerHooks } from "node:module";
 import { appendFileSync } from "node:fs";
 registerHooks({
@@ -19,7 +22,14 @@ registerHooks({
     appendFileSync(process.env.LOADED_MODULES, url + "\\n");
     return next(url, context);
   },
+});
+process.on("exit", () => {
+  const names = process.moduleLoadList.map((line) => line.replace("NativeModule ", "node:"));
+  appendFileSync(process.env.LOADED_MODULES, names.join("\\n") + "\\n");
 });`;
+
+/** Modules of Node that take milliseconds to load, and are for other members, logs and systemd. */
+const LATE = ["node:child_process", "node:http2", "node:zlib"];
 
 /** Of other projects: LevelDB and its tools, the log's lines, hashes. */
 const LIBRARIES = [
@@ -74,7 +84,13 @@ test("a member without options loads no file of a feature that is off", async ()
     LOADED_MODULES: list,
   };
   await withCluster({ size: 1, executable: quorate, env }, async () => {});
-  const files = [...new Set(readFileSync(list, "utf8").split("\n"))]
+  const loaded = [...new Set(readFileSync(list, "utf8").split("\n"))];
+  assert.ok(loaded.includes("node:crypto"));
+  assert.deepEqual(
+    loaded.filter((name) => LATE.includes(name)),
+    [],
+  );
+  const files = loaded
     .filter((url) => url.startsWith(`file://${root}/`))
     .map((url) => url.slice(`file://${root}/`.length))
     .sort();

@@ -9,7 +9,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { commandNodes } from "@quorate/cli";
+import { commandNodes, loadProgram } from "@quorate/cli";
 import { quoratectl, quorateutl } from "@quorate/ctl";
 import { optionDocs } from "@quorate/server";
 import { skipWithout } from "../support/executables.ts";
@@ -27,7 +27,7 @@ const page = (name: string): string => readFileSync(join(dir, name), "utf8");
 /** A word as it stands in a page. */
 const inPage = (word: string): string => word.replaceAll("-", "\\-");
 
-test("the pages are written, with every command, flag, option and variable", () => {
+test("the pages are written, with every command, flag, option and variable", async () => {
   assert.deepEqual(genMan("--out", dir), { status: 0, stderr: "" });
   assert.deepEqual(readdirSync(dir).sort(), [
     "quorate-proxy.8",
@@ -35,7 +35,7 @@ test("the pages are written, with every command, flag, option and variable", () 
     "quoratectl.1",
     "quorateutl.1",
   ]);
-  for (const program of [quoratectl, quorateutl]) {
+  for (const program of [await loadProgram(quoratectl), quorateutl]) {
     const text = page(`${program.name}.1`);
     for (const { names, flags } of commandNodes(program)) {
       const title =

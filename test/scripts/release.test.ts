@@ -11,7 +11,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { promisify } from "node:util";
 import { gzipSync as gzip } from "node:zlib";
-import { bundlePrograms, startFiles } from "../../scripts/release/bundle.ts";
+import { type Bundle, bundlePrograms, startFiles } from "../../scripts/release/bundle.ts";
 import { archiveContents, debianContents, type Parts } from "../../scripts/release/contents.ts";
 import { debianPackage } from "../../scripts/release/debian.ts";
 import { linksOf } from "../../scripts/release/documents.ts";
@@ -28,12 +28,18 @@ const dir = scratchDirectory("quorate-release-test-");
 
 const bytes = (text: string): Uint8Array => Buffer.from(text);
 
-test("quoratectl starts with little: no LevelDB, no store, no member before a command asks for it", async () => {
+/** The sources that are read where a file of the bundle, without its ending, is imported. */
+const sourcesAt = (bundle: Bundle, name: string) =>
+  startFiles(bundle, name).flatMap((file) => bundle.sources.get(file) ?? []);
+/** Those of quoratectl's commands. */
+const commandsOf = (sources: readonly string[]) =>
+  sources.flatMap((path) => /packages\/ctl\/src\/commands\/(.*)\.ts$/.exec(path)?.[1] ?? []).sort();
+
+test("quoratectl starts with little: no LevelDB, no client, no command before it is asked for", async () => {
   const bundle = await bundlePrograms(releasePrograms());
-  const files = startFiles(bundle, "quoratectl");
-  const sources = files.flatMap((name) => bundle.sources.get(name) ?? []);
+  const sources = sourcesAt(bundle, "quoratectl");
   const heavy = sources.filter((path) =>
-    /classic-level|grpc-js|undici|\/pino\/|packages\/(?:store|wal|raft|host\/node|bolt)\//.test(
+    /node_modules|packages\/(?:bolt|client|host\/node|proto\/src\/(?:gen|json)|raft|rpc|store|wal)\//.test(
       path,
     ),
   );
@@ -42,7 +48,14 @@ test("quoratectl starts with little: no LevelDB, no store, no member before a co
     [],
     "these are loaded before the command is known: import them where they are needed",
   );
-  assert.ok(sources.some((path) => path.endsWith("packages/ctl/src/quoratectl.ts")));
+  assert.deepEqual(commandsOf(sources), ["completion", "help"]);
+  const get = [...bundle.files.keys()].find((name) => name.startsWith("get-"))!;
+  const ofGet = sourcesAt(bundle, get.replace(/\.mjs$/, ""));
+  assert.deepEqual(commandsOf(ofGet), ["consistency", "get"]);
+  assert.deepEqual(
+    ofGet.filter((path) => /node_modules|packages\/(?:rpc|proto\/src\/gen\/json)/.test(path)),
+    [],
+  );
   assert.ok(!bundle.packages.includes("@grpc/grpc-js"));
 });
 

@@ -4,7 +4,14 @@
  * are then read as that command's, wherever they stand.
  */
 import { CodedError, defined } from "@quorate/proto";
-import { type Command, type CommandLine, commandName, flagsOf, type Program } from "./command.ts";
+import {
+  type Command,
+  type CommandLine,
+  commandName,
+  flagsOf,
+  loadCommand,
+  type Program,
+} from "./command.ts";
 import { type Flag, FlagValues, readFlags } from "./flags.ts";
 
 /** A word in the place of a command that names no command. */
@@ -25,13 +32,14 @@ export class UnknownCommand extends CodedError<"UnknownCommand"> {
 }
 
 /**
- * Appends the named commands to `path`, even if it then throws FlagError or UnknownCommand.
+ * Appends the named commands to `path`, loaded, even if it then rejects with FlagError or
+ * UnknownCommand.
  */
-export function readCommandLine(
+export async function readCommandLine(
   program: Program,
   argv: readonly string[],
   path: Command[],
-): Omit<CommandLine, "io"> {
+): Promise<Omit<CommandLine, "io">> {
   let words = argv;
   for (;;) {
     const at = commandIndex(words, flagsOf(program, path));
@@ -41,7 +49,7 @@ export function readCommandLine(
     if (next === undefined && isRefused(path, words, word))
       throw new UnknownCommand(program, path, word);
     if (next === undefined) break;
-    path.push(next);
+    path.push(await loadCommand(next));
     words = words.toSpliced(at, 1);
   }
   const known = flagsOf(program, path);

@@ -21,11 +21,8 @@ export interface Invocation extends CommandLine {
   readonly program: Program;
 }
 
-/** A command: it has either subcommands or run(). */
-export interface Command {
-  /** The name and the arguments, such as "get [options] <key> [range_end]". */
-  readonly use: string;
-  readonly short: string;
+/** A command without what its parent's help says of it: either subcommands or run(). */
+export interface CommandBody {
   /** In place of `short` in the command's own help. */
   readonly long?: string;
   readonly flags?: Flags;
@@ -35,6 +32,14 @@ export interface Command {
   /** The possible arguments, where they are a few words; shells complete them. */
   readonly words?: (program: Program) => readonly string[];
   readonly run?: (invocation: Invocation) => Promise<void> | void;
+}
+
+/** A command. The rest of one with `load` is loaded when it, or its help, is asked for. */
+export interface Command extends CommandBody {
+  /** The name and the arguments, such as "get [options] <key> [range_end]". */
+  readonly use: string;
+  readonly short: string;
+  readonly load?: () => Promise<CommandBody>;
 }
 
 /** A whole program. */
@@ -61,6 +66,21 @@ const HELP: Flag = boolFlag("help for this command", "false", { shorthand: "h" }
 export function commandName(command: Command): string {
   const [name = ""] = command.use.split(" ", 1);
   return name;
+}
+
+/** A command with all that is loaded of it later. */
+export async function loadCommand(command: Command): Promise<Command> {
+  const { use, short, load } = command;
+  return load === undefined ? command : { use, short, ...(await load()) };
+}
+
+/** A program with all that is loaded of its commands later, for who looks at all of them. */
+export async function loadProgram(program: Program): Promise<Program> {
+  const groups = program.groups.map(async ({ title, commands }) => ({
+    title,
+    commands: await Promise.all(commands.map(loadCommand)),
+  }));
+  return { ...program, groups: await Promise.all(groups) };
 }
 
 /** The environment variable of a flag, such as ETCDCTL_WRITE_OUT. */
@@ -92,7 +112,7 @@ export interface CommandNode {
   readonly flags: ReadonlyMap<string, Flag>;
 }
 
-/** The program and all of its commands, each before its subcommands, in the order of help. */
+/** A loaded program and all of its commands, each before its subcommands, in the order of help. */
 export function commandNodes(program: Program): CommandNode[] {
   const nodeOf = (path: readonly Command[], commands: readonly Command[]): CommandNode[] => [
     { path, names: path.map(commandName), commands, flags: flagsOf(program, path) },

@@ -58,6 +58,13 @@ export class FlagError extends CodedError<"BadFlag"> {
   }
 }
 
+/** A flag whose value is refused: the text is for the operator, and printed as it is. */
+export class FlagRefusal extends CodedError<"BadFlag"> {
+  constructor(message: string) {
+    super("FlagRefusal", "BadFlag", message);
+  }
+}
+
 /**
  * The values of flags, set or default. Reading an undeclared flag, or one of another kind, is a bug
  * and throws TypeError.
@@ -100,6 +107,13 @@ export class FlagValues {
   /** A whole number; clamped to the safe integers. */
   int(name: string): number {
     return parsers.int(this.#last(name, "int"));
+  }
+
+  /** A whole number in a range. Throws FlagRefusal where it is not in it. */
+  intWithin(name: string, min: number, max: number): number {
+    const value = this.int(name);
+    if (value >= min && value <= max) return value;
+    throw new FlagRefusal(`--${name} is ${value}; it must be from ${min} to ${Math.floor(max)}`);
   }
 
   durationMs(name: string): number {

@@ -1,5 +1,7 @@
-/** Io over this process. */
-import { spawn } from "node:child_process";
+/**
+ * Io over this process. What takes Node milliseconds to make is made when a command asks for it:
+ * standard input, child processes.
+ */
 import { readFileSync, writeSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import {
@@ -23,7 +25,7 @@ const ENTER = "\u001b[?1049h\u001b[?25l\u001b[H";
 const LEAVE = "\u001b[?25h\u001b[?1049l";
 
 /** The terminal of standard output; keys come from standard input if that is a terminal too. */
-function terminalOf({ stdout, stdin }: typeof process): Terminal | undefined {
+function terminalOf({ stdout }: typeof process): Terminal | undefined {
   if (stdout.isTTY !== true) return undefined;
   return {
     enter() {
@@ -45,6 +47,7 @@ function terminalOf({ stdout, stdin }: typeof process): Terminal | undefined {
       return () => void stdout.off("resize", changed);
     },
     onKey(typed) {
+      const { stdin } = process;
       if (stdin.isTTY !== true) return undefined;
       const onData = (piece: Buffer): void => {
         for (const [key] of piece.toString("utf8").matchAll(KEY)) typed(key);
@@ -87,6 +90,7 @@ function runChild(
   env: Readonly<Record<string, string | undefined>>,
 ): ChildRun {
   const [name, ...args] = command as [string, ...string[]];
+  const { spawn } = process.getBuiltinModule("node:child_process");
   const child = spawn(name, args, { env, stdio: ["ignore", "inherit", "inherit"] });
   const ended = new Promise<ChildEnd>((resolve) => {
     child.on("error", (error: NodeJS.ErrnoException) => {
@@ -110,12 +114,16 @@ function reasonOf(error: NodeJS.ErrnoException): string {
   return words[error.code ?? ""] ?? error.message;
 }
 
+let askPassword: Io["askPassword"] | undefined;
+
 export const processIo: Io = {
   stdout: (content) => void process.stdout.write(content),
   stderr: (text) => void process.stderr.write(text),
   stderrIsTerminal: process.stderr.isTTY === true,
   terminal: terminalOf(process),
-  stdin: process.stdin,
+  get stdin() {
+    return process.stdin;
+  },
   env: process.env,
   readFile(path) {
     try {
@@ -134,5 +142,8 @@ export const processIo: Io = {
       for (const signal of signals) process.off(signal, stop);
     };
   },
-  askPassword: passwordPrompt(process.stdin, (text) => process.stdout.write(text)),
+  askPassword(prompt) {
+    askPassword ??= passwordPrompt(process.stdin, (text) => process.stdout.write(text));
+    return askPassword(prompt);
+  },
 };

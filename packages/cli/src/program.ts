@@ -21,7 +21,7 @@ export async function runProgram(
 ): Promise<number> {
   const path: Command[] = [];
   try {
-    const { flags, args, dash } = readCommandLine(program, argv, path);
+    const { flags, args, dash } = await readCommandLine(program, argv, path);
     const command = path.at(-1);
     if (flags.bool("help") || command?.run === undefined) {
       io.stdout(helpText(program, path));

@@ -8,5 +8,5 @@ export {
   connect,
   type TlsOptions,
 } from "./connect.ts";
-export { EngineStream } from "./engine-stream.ts";
+export { EngineStream } from "./engine-link.ts";
 export { LocalLink, type LocalServices } from "./local-link.ts";

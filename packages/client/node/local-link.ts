@@ -19,7 +19,7 @@ import {
   type UnaryResponse,
 } from "@quorate/rpc";
 import { type CallMetadata, type Link, LinkError, type LinkStream } from "../src/link.ts";
-import { CLOSED, EngineStream, type OpenedCall } from "./engine-stream.ts";
+import { CLOSED, EngineStream, type OpenedCall } from "./engine-link.ts";
 
 /** The services behind a link, which come and go. */
 export interface LocalServices {

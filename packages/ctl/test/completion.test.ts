@@ -8,7 +8,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { commandNodes, runProgram } from "@quorate/cli";
+import { commandNodes, loadProgram, runProgram } from "@quorate/cli";
 import { FakeIo } from "@quorate/cli/testing";
 import { skipWithout } from "../../../test/support/executables.ts";
 import { quoratectl } from "../src/quoratectl.ts";
@@ -51,7 +51,7 @@ for (const program of programs) {
     skip: skipWithout("bash"),
   }, async () => {
     const script = await scriptOf(program, "bash");
-    const nodes = commandNodes(program);
+    const nodes = commandNodes(await loadProgram(program));
     const at = nodes.map(({ names }) => [program.name, ...names].join(" "));
     const offered = askBash(
       script,

@@ -459,26 +459,26 @@ test("a command that is the whole cluster's is printed once", () => {
   assert.match(findings[1].next, /--auto-compaction-retention \(see the command above\)$/);
 });
 
-test("commands carry the connection flags, except those set as variables in the shell; they are quoted", () => {
-  const words = (argv: string[], env: Record<string, string> = {}) => {
-    const flags = readCommandLine(quoratectl, ["doctor", ...argv], []).flags;
+test("commands carry the connection flags, except those set as variables in the shell; they are quoted", async () => {
+  const words = async (argv: string[], env: Record<string, string> = {}) => {
+    const { flags } = await readCommandLine(quoratectl, ["doctor", ...argv], []);
     for (const [name, text] of Object.entries(env))
       flags.set(name.replace("ETCDCTL_", "").toLowerCase(), text);
     return commandMaker(flags, env)("member list", "http://a:1");
   };
-  assert.equal(words([]), "quoratectl --endpoints=http://a:1 member list");
+  assert.equal(await words([]), "quoratectl --endpoints=http://a:1 member list");
   assert.equal(
-    words([], { ETCDCTL_ENDPOINTS: "http://b:1" }),
+    await words([], { ETCDCTL_ENDPOINTS: "http://b:1" }),
     "ETCDCTL_ENDPOINTS=http://a:1 quoratectl member list",
   );
   assert.equal(
-    words(["--cacert=my ca.pem", "--user=root:secret"], {
+    await words(["--cacert=my ca.pem", "--user=root:secret"], {
       ETCDCTL_CERT: "c.pem",
       ETCDCTL_KEY: "k.pem",
     }),
     "quoratectl --endpoints=http://a:1 --cacert='my ca.pem' --user=root member list",
   );
-  const flags = readCommandLine(quoratectl, ["doctor", "--endpoints=x:1,y:2"], []).flags;
+  const { flags } = await readCommandLine(quoratectl, ["doctor", "--endpoints=x:1,y:2"], []);
   assert.equal(
     commandMaker(flags, {})("member list", ""),
     "quoratectl --endpoints=x:1,y:2 member list",

@@ -12,20 +12,12 @@ export {
 export { nodeClock } from "./clock.ts";
 export { type Revocations, readRevocations } from "./crl.ts";
 export { nodeDisk, unsyncedNodeDisk } from "./disk.ts";
-export {
-  Door,
-  type DoorAddress,
-  type DoorServant,
-  MAX_HELD_CONNECTIONS,
-  type OpenDoor,
-  openDoor,
-} from "./door.ts";
+export { Door, type DoorServant, type OpenDoor, openDoor } from "./door.ts";
 export {
   FILE_RELOAD_PERIOD_MS,
   type FileContents,
   FileSource,
   type FileSourceDependencies,
-  type FileSourceOptions,
   MAX_RELOADED_FILE_BYTES,
 } from "./file-source.ts";
 export { createHttp1Server, Http1Agent, requestHttp1 } from "./http1.ts";
@@ -34,19 +26,11 @@ export {
   issueCertificate,
   makeAuthority,
   type Pair,
-  type Validity,
 } from "./issue-certificates.ts";
 export { levelKeyspaces, unsyncedLevelKeyspaces } from "./keyspace.ts";
 export { isLocked } from "./lock.ts";
 export { nonBlockingStream } from "./log-targets.ts";
-export {
-  formatForTerminal,
-  type LogFormat,
-  type NodeLogger,
-  type NodeLoggerOptions,
-  nodeLogger,
-  writtenLogger,
-} from "./logger.ts";
+export { formatForTerminal, type NodeLogger, nodeLogger, writtenLogger } from "./logger.ts";
 export { machineLimits, threadNumber, threadProcessorMs } from "./machine.ts";
 export { type DiskOperation, MemoryDisk, type MemoryDiskOptions } from "./memory/disk.ts";
 export { MemoryKeyspaceOpener } from "./memory/keyspace.ts";
@@ -54,13 +38,13 @@ export { nodeNames } from "./names.ts";
 export { OpenTlsSockets } from "./open-sockets.ts";
 export { type HttpContext, type HttpPeer, serveHttp1, serveHttp2 } from "./plain-http.ts";
 export { nodeRandom } from "./random.ts";
-export { type LineTarget, type LogRotation, RotatingFile } from "./rotating-file.ts";
+export { type LogRotation, RotatingFile } from "./rotating-file.ts";
 export { ensureSelfCert } from "./self-cert.ts";
 export { sniff, sniffProtocol } from "./sniff.ts";
 export { addressOf, hostOf } from "./socket-address.ts";
 export { supervisorOf } from "./supervisor.ts";
 export * from "./tls.ts";
-export { MAX_FILE_CERTIFICATES, type TlsExpiries, tlsExpiries } from "./tls-check.ts";
+export { MAX_FILE_CERTIFICATES, tlsExpiries } from "./tls-check.ts";
 export { followingTlsServer } from "./tls-server.ts";
 export {
   followTlsFiles,

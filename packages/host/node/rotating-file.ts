@@ -11,7 +11,6 @@ import { createReadStream, createWriteStream, renameSync, statSync } from "node:
 import { readdir, rename, rm } from "node:fs/promises";
 import { basename, dirname, extname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
-import { createGzip } from "node:zlib";
 
 /** When a log file is moved away, and what becomes of it. */
 export interface LogRotation {
@@ -160,6 +159,8 @@ export class RotatingFile {
 /** Compresses a file beside it; the original goes when all of it is there. */
 async function compressFile(path: string): Promise<void> {
   const partial = `${path}.tmp`;
+  // Loaded here: most members compress no log.
+  const { createGzip } = process.getBuiltinModule("node:zlib");
   try {
     await pipeline(
       createReadStream(path),

@@ -12,7 +12,6 @@
  * two processes at once may overtake each other, and a unit would stay "reloading". Without
  * NOTIFY_SOCKET nothing is started and nothing runs.
  */
-import { execFile } from "node:child_process";
 import type { Clock, Timer } from "../src/clock.ts";
 import type { Logger } from "../src/logger.ts";
 
@@ -100,6 +99,8 @@ class Systemd implements Supervisor {
   /** Resolves when the message was sent, or could not be. */
   #notify(lines: readonly string[]): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
+    // Loaded here: a member without a supervisor starts no process.
+    const { execFile } = process.getBuiltinModule("node:child_process");
     const child = execFile(
       "systemd-notify",
       [`--pid=${process.pid}`, ...lines],

@@ -3,10 +3,18 @@
  * with crash semantics in the simulator. Keys are ordered by their bytes.
  */
 
-/** One change of a batch: a value to put, or undefined to delete. */
+/**
+ * One change of a batch: a value to put, or undefined to delete. Object and bytes may be used again
+ * for the next change that the batch yields.
+ */
 export interface KeyspaceWrite {
   readonly key: Uint8Array;
   readonly value: Uint8Array | undefined;
+}
+
+/** A change that may be kept when the batch yields the next one. */
+export function keptWrite({ key, value }: KeyspaceWrite): KeyspaceWrite {
+  return { key: key.slice(), value: value?.slice() };
 }
 
 /** A range of keys: from `from` (included) to `to` (excluded); an absent end is open. */

@@ -7,11 +7,19 @@ interface InOrder<K> {
   delete(key: K): boolean;
 }
 
-/** Removes the oldest entries until at most `max` are left. */
-export function keepNewest<K>(entries: InOrder<K>, max: number): void {
+/**
+ * Removes the oldest entries until at most `max` are left.
+ * @param dropped called with the key of each before it goes
+ */
+export function keepNewest<K>(
+  entries: InOrder<K>,
+  max: number,
+  dropped?: (oldest: K) => void,
+): void {
   if (entries.size <= max) return;
   for (const oldest of entries.keys()) {
     if (entries.size <= max) return;
+    dropped?.(oldest);
     entries.delete(oldest);
   }
 }

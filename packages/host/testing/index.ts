@@ -4,21 +4,16 @@
 
 export { type DiskOperation, MemoryDisk, type MemoryDiskOptions } from "../node/memory/disk.ts";
 export { SECTOR_BYTES } from "../node/memory/file.ts";
-export { MemoryKeyspaceOpener, type MemoryKeyspaceOptions } from "../node/memory/keyspace.ts";
-export { type ClockUnderTest, clockContract } from "./clock-contract.ts";
-export {
-  type DiskUnderTest,
-  diskContract,
-  rejectsWithDiskError,
-  throwsDiskError,
-} from "./disk-contract.ts";
+export { MemoryKeyspaceOpener } from "../node/memory/keyspace.ts";
+export { clockContract } from "./clock-contract.ts";
+export { diskContract, rejectsWithDiskError, throwsDiskError } from "./disk-contract.ts";
 export { growthOf } from "./growth.ts";
 export {
   type ClientRequest,
   type ExchangesUnderTest,
   httpExchangeContract,
 } from "./http-exchange-contract.ts";
-export { type KeyspacesUnderTest, keyspaceContract } from "./keyspace-contract.ts";
+export { keyspaceContract } from "./keyspace-contract.ts";
 export { ManualClock } from "./manual-clock.ts";
 export { MemoryExchange } from "./memory-exchange.ts";
 export { randomContract } from "./random-contract.ts";

@@ -107,6 +107,22 @@ export function keyspaceContract(name: string, make: () => KeyspacesUnderTest): 
       assert.deepEqual(await collect(keyspace.scan({})), ["a=2", "c=3"]);
     });
 
+    it("takes each change before the next, which may be the same object with the same bytes", async () => {
+      const count = 300;
+      const write = { key: new Uint8Array(2), value: new Uint8Array(1) };
+      await keyspace.write(
+        (function* () {
+          for (let i = 0; i < count; i++) {
+            write.key.set([i >> 8, i]);
+            write.value[0] = i;
+            yield write;
+          }
+        })(),
+      );
+      for (let i = 0; i < count; i++)
+        assert.deepEqual(keyspace.get(Uint8Array.of(i >> 8, i)), Uint8Array.of(i));
+    });
+
     it("does not see changes of the caller's bytes after the call", async () => {
       const key = bytes("k");
       const value = bytes("v");

@@ -1,9 +1,8 @@
 /** From the flags of `quorate apiserver` to the server's options. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import type { FlagValues } from "@quorate/cli";
+import { FlagRefusal, type FlagValues } from "@quorate/cli";
 import { splitHostPort } from "@quorate/host";
-import { CodedError } from "@quorate/proto";
 import {
   DEFAULT_PLUGINS,
   FIXED_PLUGINS,
@@ -19,13 +18,6 @@ import { type ChaosSettings, chaosSettingsOf } from "../src/chaos/settings.ts";
 import { CONTROLLERS, type ControllerName } from "../src/controllers/controllers.ts";
 import type { EtcdOptions, EtcdOverride, ServeOptions } from "./serve-options.ts";
 import { REFUSED_FLAGS } from "./unused-flags.ts";
-
-/** A flag that is refused; the text is for the operator. */
-export class FlagRefusal extends CodedError<"BadFlag"> {
-  constructor(message: string) {
-    super("FlagRefusal", "BadFlag", message);
-  }
-}
 
 const MAX_PORT = 65_535;
 const MAX_IN_FLIGHT = 1_000_000;
@@ -44,7 +36,7 @@ export function optionsOf(flags: FlagValues): ServeOptions {
     if (flags.isSet(name)) throw new FlagRefusal(`--${name} is ${doc}`);
   return {
     bindAddress,
-    port: within(flags, "secure-port", 0, MAX_PORT),
+    port: flags.intWithin("secure-port", 0, MAX_PORT),
     hosts: [flags.string("advertise-address"), flags.string("external-hostname")].filter(
       (host) => host !== "",
     ),
@@ -84,10 +76,10 @@ export function optionsOf(flags: FlagValues): ServeOptions {
     compactionIntervalMs: flags.durationMs("etcd-compaction-interval"),
     resources: [],
     maxInFlight:
-      within(flags, "max-requests-inflight", 1, MAX_IN_FLIGHT) +
-      within(flags, "max-mutating-requests-inflight", 0, MAX_IN_FLIGHT),
+      flags.intWithin("max-requests-inflight", 1, MAX_IN_FLIGHT) +
+      flags.intWithin("max-mutating-requests-inflight", 0, MAX_IN_FLIGHT),
     requestTimeoutMs: positive(flags, "request-timeout"),
-    minRequestTimeoutMs: within(flags, "min-request-timeout", 1, MAX_SECONDS / 2) * 1000,
+    minRequestTimeoutMs: flags.intWithin("min-request-timeout", 1, MAX_SECONDS / 2) * 1000,
     webhookServices: servicesOf(flags),
     shutdownDelayMs: flags.durationMs("shutdown-delay-duration"),
     kubeconfigPath: flags.string("kubeconfig-out"),
@@ -217,12 +209,6 @@ function dataDirOf(flags: FlagValues): string {
   return isOurs ? required(flags, "data-dir") : join(certDir, "quorate");
 }
 
-function within(flags: FlagValues, name: string, min: number, max: number): number {
-  const value = flags.int(name);
-  if (value >= min && value <= max) return value;
-  throw new FlagRefusal(`--${name} is ${value}; it must be from ${min} to ${Math.floor(max)}`);
-}
-
 function positive(flags: FlagValues, name: string): number {
   const valueMs = flags.durationMs(name);
   if (valueMs > 0 && valueMs < 2 ** 31) return valueMs;
@@ -339,9 +325,9 @@ function auditOf(flags: FlagValues): ServeOptions["audit"] {
   return {
     policyFile: flags.string("audit-policy-file"),
     path: flags.string("audit-log-path"),
-    maxAgeDays: within(flags, "audit-log-maxage", 0, MAX_DAYS),
-    maxBackups: within(flags, "audit-log-maxbackup", 0, MAX_BACKUPS),
-    maxSizeMib: within(flags, "audit-log-maxsize", 0, MAX_FILE_MIB),
+    maxAgeDays: flags.intWithin("audit-log-maxage", 0, MAX_DAYS),
+    maxBackups: flags.intWithin("audit-log-maxbackup", 0, MAX_BACKUPS),
+    maxSizeMib: flags.intWithin("audit-log-maxsize", 0, MAX_FILE_MIB),
     compress: flags.bool("audit-log-compress"),
     format,
     isStrict: mode === "blocking-strict",

@@ -2,6 +2,8 @@
  * Agents with connections that are kept, one for each place that is called. Those of the place that
  * was used longest ago are closed first.
  */
+import { keepNewest } from "@quorate/host";
+import { defined } from "@quorate/proto";
 
 /** Places with connections. */
 export const MAX_KEPT_PLACES = 200;
@@ -29,12 +31,9 @@ export class KeptAgents<Agent> {
     const agent = this.#agents.get(key) ?? make();
     this.#agents.delete(key);
     this.#agents.set(key, agent);
-    if (this.#agents.size > this.#maxPlaces)
-      for (const [oldest, idle] of this.#agents) {
-        this.#agents.delete(oldest);
-        this.#retire(idle);
-        break;
-      }
+    keepNewest(this.#agents, this.#maxPlaces, (oldest) =>
+      this.#retire(defined(this.#agents.get(oldest), "an agent")),
+    );
     return agent;
   }
 

@@ -107,7 +107,7 @@ export const LISTED: readonly Listed[] = [
     ),
   ),
   listed(
-    "kube-apiserver/src/admission/signing-request-subject",
+    "kube-apiserver/src/admission/subject-restriction",
     "a request's elements",
     ({ requestedOrganizations }) => {
       const label = "CERTIFICATE REQUEST-----";

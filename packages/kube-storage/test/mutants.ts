@@ -115,7 +115,7 @@ export interface CacherBug extends CatalogueBug {
 /** By what the cache, or the store below it, does wrong. */
 export const CACHER_BUGS: Readonly<Record<string, CacherBug>> = {
   "an event lost at the window's edge": {
-    at: "kube-storage/src/cacher/watch-start.ts#watchStart",
+    at: "kube-storage/src/cacher/cache-watcher.ts#watchStart",
     find: "$after < $window.completeAfter",
     put: "$after < $window.completeAfter- 2",
     isHunted: true,
@@ -144,7 +144,7 @@ export const CACHER_BUGS: Readonly<Record<string, CacherBug>> = {
     isHunted: true,
   },
   "an event of the initial objects again": {
-    at: "kube-storage/src/cacher/watch-start.ts#watchStart",
+    at: "kube-storage/src/cacher/cache-watcher.ts#watchStart",
     find: `
       {
         initial: $initial,

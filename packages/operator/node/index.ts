@@ -1,3 +1,2 @@
 /** The operator over sockets, and as a program. */
-export { nodeCertifier } from "./certifier.ts";
 export { operatorProgram } from "./program.ts";

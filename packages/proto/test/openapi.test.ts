@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { Validator } from "@seriousme/openapi-schema-validator";
-import { openApiDocument } from "../src/gen/openapi.ts";
+import { openApiDocument } from "../src/documents.ts";
 import { httpRoutes } from "../src/json/routes.ts";
 import { jsonTypes } from "../src/json/types.ts";
 

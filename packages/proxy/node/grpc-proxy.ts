@@ -1,7 +1,7 @@
 /** `quorate grpc-proxy start` (etcd: etcdmain/grpc_proxy.go). */
 import { readFileSync } from "node:fs";
 import { hostname } from "node:os";
-import { Exit, type Invocation } from "@quorate/cli";
+import { Exit, FlagRefusal, type Invocation } from "@quorate/cli";
 import { type Clock, type HttpHandler, type Logger, type Timer, wholeBody } from "@quorate/host";
 import {
   ensureSelfCert,
@@ -27,7 +27,7 @@ import { Upstream } from "../src/upstream/upstream.ts";
 import { loggedServices } from "./call-log.ts";
 import { discover } from "./discovery.ts";
 import { memberMetrics, routes } from "./http-endpoints.ts";
-import { FlagRefusal, type ProxyFlags, proxyFlags } from "./proxy-flags.ts";
+import { type ProxyFlags, proxyFlags } from "./proxy-flags.ts";
 import { untilStopped } from "./until-stopped.ts";
 import {
   checkUpstreamTls,

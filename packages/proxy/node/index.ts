@@ -2,5 +2,5 @@
 export { startGateway } from "./gateway.ts";
 export { startGrpcProxy } from "./grpc-proxy.ts";
 export { proxyFlags } from "./proxy-flags.ts";
-export { TcpProxy, type TcpProxyOptions } from "./tcp-proxy.ts";
+export { TcpProxy } from "./tcp-proxy.ts";
 export { checkUpstreamTls } from "./upstream-tls.ts";

@@ -1,16 +1,8 @@
 /** The flags of `grpc-proxy start` as options, refused with etcd's texts (etcdmain/grpc_proxy.go). */
-import type { FlagValues } from "@quorate/cli";
+import { FlagRefusal, type FlagValues } from "@quorate/cli";
 import { splitHostPort } from "@quorate/host";
 import type { TlsVersion } from "@quorate/host/node";
-import { CodedError } from "@quorate/proto";
 import { nodeCiphers } from "@quorate/server";
-
-/** A flag that is refused: the text is printed as it is. */
-export class FlagRefusal extends CodedError<"BadFlag"> {
-  constructor(message: string) {
-    super("FlagRefusal", "BadFlag", message);
-  }
-}
 
 /** Go's default of --max-send-bytes and the most that a server there receives. */
 const SERVER_RECEIVE_BYTES = 4 * 1024 * 1024;
@@ -78,7 +70,7 @@ export function proxyFlags(flags: FlagValues): ProxyFlags {
     throw new FlagRefusal(`invalid resolver-prefix ${JSON.stringify(prefix)}`);
   if (prefix !== "" && ttlSeconds > 0 && advertised === "")
     throw new FlagRefusal(`invalid advertise-client-url ${JSON.stringify(advertised)}`);
-  const validityYears = within(flags, "self-signed-cert-validity", 0, 1000);
+  const validityYears = flags.intWithin("self-signed-cert-validity", 0, 1000);
   if (flags.bool("auto-tls") && validityYears === 0)
     throw new FlagRefusal("selfSignedCertValidity is invalid,it should be greater than 0");
   if (flags.string("experimental-leasing-prefix") !== "")
@@ -89,7 +81,7 @@ export function proxyFlags(flags: FlagValues): ProxyFlags {
   const listenText = flags.string("listen-addr");
   const listen = splitHostPort(listenText);
   if (listen === undefined) throw new FlagRefusal(`listen tcp: address ${listenText}: invalid`);
-  const maxSendBytes = within(flags, "max-send-bytes", 0, MAX_INT32);
+  const maxSendBytes = flags.intWithin("max-send-bytes", 0, MAX_INT32);
   return {
     listen,
     listenText,
@@ -111,14 +103,14 @@ export function proxyFlags(flags: FlagValues): ProxyFlags {
     namespace: flags.string("namespace"),
     dataDir: flags.string("data-dir"),
     maxSendBytes: maxSendBytes === 0 ? MAX_INT32 : maxSendBytes,
-    maxReceiveBytes: within(flags, "max-recv-bytes", 0, MAX_INT32) || MAX_INT32,
+    maxReceiveBytes: flags.intWithin("max-recv-bytes", 0, MAX_INT32) || MAX_INT32,
     maxRequestBytes: Math.max(SERVER_RECEIVE_BYTES, maxSendBytes),
     serverKeepAlive: {
       minTimeMs: flags.durationMs("grpc-keepalive-min-time"),
       intervalMs: flags.durationMs("grpc-keepalive-interval"),
       timeoutMs: flags.durationMs("grpc-keepalive-timeout"),
     },
-    maxConcurrentStreams: within(flags, "max-concurrent-streams", 0, MAX_UINT32) || MAX_UINT32,
+    maxConcurrentStreams: flags.intWithin("max-concurrent-streams", 0, MAX_UINT32) || MAX_UINT32,
     upstreamTls: {
       certFile: flags.string("cert"),
       keyFile: flags.string("key"),
@@ -168,10 +160,4 @@ function versionOf(flags: FlagValues, name: string): TlsVersion | undefined {
   if (text === "TLS1.2") return "TLSv1.2";
   if (text === "TLS1.3") return "TLSv1.3";
   throw new FlagRefusal(`${name} is invalid: unexpected TLS version ${JSON.stringify(text)}`);
-}
-
-function within(flags: FlagValues, name: string, min: number, max: number): number {
-  const value = flags.int(name);
-  if (value >= min && value <= max) return value;
-  throw new FlagRefusal(`--${name} is ${value}; it must be from ${min} to ${max}`);
 }

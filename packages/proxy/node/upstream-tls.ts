@@ -2,9 +2,10 @@
 import { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import type { ConnectionOptions } from "node:tls";
+import { FlagRefusal } from "@quorate/cli";
 import { clientTlsOptions, commonName } from "@quorate/host/node";
 import { splitAddress } from "@quorate/rpc/node";
-import { FlagRefusal, type TlsFlags } from "./proxy-flags.ts";
+import type { TlsFlags } from "./proxy-flags.ts";
 
 export interface UpstreamTlsFlags extends TlsFlags {
   readonly skipsVerification: boolean;

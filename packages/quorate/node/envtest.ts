@@ -21,7 +21,7 @@ import { delimiter, join } from "node:path";
 import type { Command, Invocation } from "@quorate/cli";
 import { boolFlag, textFlag } from "@quorate/cli";
 
-/** Names the process whose end ends this one (parent.ts). */
+/** Names the process whose end ends this one (main.ts). */
 export const PARENT_VARIABLE = "QUORATE_PARENT_PID";
 
 /**

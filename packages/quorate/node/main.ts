@@ -4,7 +4,7 @@
  */
 import type { Program } from "@quorate/cli";
 import { main as runMember } from "@quorate/server/node";
-import { endWithParent } from "./parent.ts";
+import { PARENT_VARIABLE } from "./envtest.ts";
 
 /** Files are for the process's own user. */
 const PRIVATE_UMASK = 0o077;
@@ -31,4 +31,25 @@ export async function main(): Promise<void> {
   process.umask(PRIVATE_UMASK);
   const [{ processIo, runProgram }, program] = await Promise.all([import("@quorate/cli"), load()]);
   process.exitCode = await runProgram(program, args, processIo);
+}
+
+const LOOK_MS = 250;
+/** So many looks after SIGTERM it ends at once. */
+const GRACE_LOOKS = 12;
+
+/**
+ * Ends this process when the one that the environment names is its parent no more: a process of a
+ * test ends with the test, however that ends. The parent's death is seen by the parent's number, as
+ * its standard input is not the parent's.
+ */
+function endWithParent(env: NodeJS.ProcessEnv): void {
+  const parent = Number(env[PARENT_VARIABLE]);
+  delete env[PARENT_VARIABLE];
+  if (!Number.isInteger(parent) || parent <= 1) return;
+  let looks = 0;
+  setInterval(() => {
+    if (process.ppid === parent) return;
+    if (looks++ === 0) process.kill(process.pid, "SIGTERM");
+    else if (looks > GRACE_LOOKS) process.kill(process.pid, "SIGKILL");
+  }, LOOK_MS).unref();
 }

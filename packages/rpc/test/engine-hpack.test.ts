@@ -7,12 +7,13 @@ import { HpackError } from "../src/hpack/errors.ts";
 import { NameId, nameIdOf } from "../src/hpack/header-field.ts";
 import { type EncodableField, HpackDecoder, HpackEncoder, Indexing } from "../src/hpack/hpack.ts";
 import {
+  CODE_BITS,
+  CODES,
   huffmanDecode,
   huffmanEncode,
   huffmanLength,
   maxDecodedBytes,
 } from "../src/hpack/huffman.ts";
-import { CODE_BITS, CODES } from "../src/hpack/huffman-code.ts";
 import { STATIC_TABLE } from "../src/hpack/static-table.ts";
 
 const LIST_BYTES = 65536;

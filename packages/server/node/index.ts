@@ -1,8 +1,4 @@
 /** A member among real sockets. */
-export {
-  AuditOutput,
-  type AuditOutputDependencies,
-  MAX_AUDIT_QUEUE_BYTES,
-} from "./audit/audit-output.ts";
+export { AuditOutput, MAX_AUDIT_QUEUE_BYTES } from "./audit/audit-output.ts";
 export { main } from "./main.ts";
 export { type ServeDeps, type ServingMember, serve } from "./serve.ts";

@@ -11,6 +11,7 @@ import {
   type Keyspace,
   type KeyspaceOpener,
   type KeyspaceWrite,
+  keptWrite,
 } from "@quorate/host";
 import type { Process } from "./base/scheduler.ts";
 
@@ -101,7 +102,7 @@ export class ProcessKeyspaces implements KeyspaceOpener {
     return {
       get: (key) => keyspace.get(key),
       getMany: (keys) => keyspace.getMany(keys),
-      write: (batch) => keyspace.write(twist([...batch])),
+      write: (batch) => keyspace.write(twist(Array.from(batch, keptWrite))),
       scan: (range, scanOptions) => keyspace.scan(range, scanOptions),
       snapshot: () => keyspace.snapshot(),
       compact: (range) => keyspace.compact(range),

@@ -91,7 +91,7 @@ const NOT_DRAWN: Readonly<Record<string, readonly string[]>> = {
     "front SLAB_BYTES FIRST_TARGETS_BYTES MAX_REPEATED_BYTES",
     "services MAX_KEPT_REQUEST_BYTES",
     "store MAX_CACHED_INTERVALS MAX_COPIES MAX_KEPT_BYTES MAX_PARTS_AHEAD MAX_CACHED_BYTES",
-    "store MAX_CACHED_RECORD_BYTES MAX_SPARE_ROWS",
+    "store MAX_CACHED_RECORD_BYTES MAX_SPARE_ROWS MAX_SCRATCH_BYTES",
     "wal INITIAL_BYTES MAX_KEPT_BYTES",
   ],
   "a bound at most: `stepKeys`, which runs draw as 1, cuts before it": [

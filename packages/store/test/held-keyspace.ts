@@ -1,10 +1,11 @@
 /** A keyspace whose writes end when the test says so. */
-import type {
-  Keyspace,
-  KeyspaceRange,
-  KeyspaceRecord,
-  KeyspaceSnapshot,
-  KeyspaceWrite,
+import {
+  type Keyspace,
+  type KeyspaceRange,
+  type KeyspaceRecord,
+  type KeyspaceSnapshot,
+  type KeyspaceWrite,
+  keptWrite,
 } from "@quorate/host";
 
 export class HeldKeyspace implements Keyspace {
@@ -33,7 +34,7 @@ export class HeldKeyspace implements Keyspace {
   }
 
   async write(writes: Iterable<KeyspaceWrite>): Promise<void> {
-    const batch = [...writes];
+    const batch = Array.from(writes, keptWrite);
     this.writes.push(batch);
     const go = this.#let.promise;
     this.#arrived.resolve();

@@ -1,7 +1,7 @@
 /** Records that wait for a batch: what is put is found, in order, and once. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { SeededRandom } from "@quorate/host";
+import { keptWrite, SeededRandom } from "@quorate/host";
 import { fromLatin1, KeyValue, toLatin1 } from "@quorate/proto";
 import { Bucket } from "../src/backend/backend.ts";
 import { encodeRevision, RevisionRecords } from "../src/backend/revision.ts";
@@ -34,7 +34,7 @@ function drawPuts(random: SeededRandom, count: number, firstMain: number): Put[]
 
 function check(records: RevisionRecords, puts: readonly Put[]): void {
   let sizeBytes = 0;
-  const batch = [...records];
+  const batch = Array.from(records, keptWrite);
   assert.equal(batch.length, puts.length);
   for (const [i, { main, sub, tombstone, record }] of puts.entries()) {
     const value = KeyValue.encode(record);

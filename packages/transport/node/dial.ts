@@ -3,11 +3,7 @@
  * messages its own frames (stream.ts), a snapshot a session of Node's. Either is watched for as
  * long as it lives.
  */
-import {
-  type ClientHttp2Session,
-  connect as connectHttp2,
-  type SecureClientSessionOptions,
-} from "node:http2";
+import type { ClientHttp2Session, SecureClientSessionOptions } from "node:http2";
 import { connect as connectPlain, type Socket } from "node:net";
 import { connect as connectTls, TLSSocket } from "node:tls";
 import type { LogFields, Timer } from "@quorate/host";
@@ -119,7 +115,9 @@ export function dial(shared: Shared, url: string, timeoutMs: number): Dial<Link>
   const toSession = (socket: Socket): Link => {
     // A unix socket's URL is none to Node; the session has its socket, so any authority will do.
     const authority = parsePeerUrl(url)?.path === undefined ? url : "http://localhost";
-    const session = connectHttp2(authority, { ...SESSION_OPTIONS, createConnection: () => socket });
+    // Loaded here: it takes ten milliseconds, and a member without others needs none.
+    const { connect } = process.getBuiltinModule("node:http2");
+    const session = connect(authority, { ...SESSION_OPTIONS, createConnection: () => socket });
     // Its close says all we need.
     session.on("error", () => {});
     session.once("connect", () => {

@@ -8,7 +8,7 @@
  *              -> Node's HTTP/2 -> Incoming (snapshots) | HttpHandler
  */
 import type { Server as HttpServer, IncomingMessage } from "node:http";
-import { performServerHandshake, type ServerHttp2Session } from "node:http2";
+import type { ServerHttp2Session } from "node:http2";
 import type { Socket } from "node:net";
 import type { TLSSocket, Server as TlsServer } from "node:tls";
 import {
@@ -425,6 +425,8 @@ export class PeerServer {
 
   #serveRequests(socket: Socket, peer: HttpCaller): void {
     const context = this.#contextOf(peer);
+    // Loaded here, as in dial.ts.
+    const { performServerHandshake } = process.getBuiltinModule("node:http2");
     const session: ServerHttp2Session = performServerHandshake(socket, SESSION_OPTIONS);
     widenSession(session);
     const connection = this.#connectionOf(socket);

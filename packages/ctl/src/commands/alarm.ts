@@ -1,4 +1,4 @@
-import type { Command, Invocation } from "@quorate/cli";
+import type { Command, CommandBody, Invocation } from "@quorate/cli";
 import { badArguments } from "@quorate/cli";
 import type { AlarmMember } from "@quorate/proto";
 import { AlarmResponse, AlarmType } from "@quorate/proto";
@@ -61,8 +61,6 @@ const disarmCommand: Command = {
   },
 };
 
-export const alarmCommand: Command = {
-  use: "alarm <subcommand>",
-  short: "Commands about alarms (store full, members inconsistent)",
+export const alarmCommand: CommandBody = {
   commands: [disarmCommand, listCommand],
 };

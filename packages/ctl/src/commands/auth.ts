@@ -1,4 +1,4 @@
-import type { Command, Invocation } from "@quorate/cli";
+import type { Command, CommandBody, Invocation } from "@quorate/cli";
 import { badArguments } from "@quorate/cli";
 import type { Client } from "@quorate/client";
 import { withClient } from "../connect/globals.ts";
@@ -58,8 +58,6 @@ const statusCommand: Command = {
   },
 };
 
-export const authCommand: Command = {
-  use: "auth <enable or disable>",
-  short: "Commands that have the cluster ask for users or not",
+export const authCommand: CommandBody = {
   commands: [canICommand, disableCommand, enableCommand, statusCommand],
 };

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { BackupStatus } from "@quorate/backup/node";
-import type { Command } from "@quorate/cli";
+import type { Command, CommandBody } from "@quorate/cli";
 import { badArguments, boolFlag, durationFlag, Exit, ExitCode, textFlag } from "@quorate/cli";
 import { asExit } from "../connect/failed-call.ts";
 import { clientOf } from "../connect/globals.ts";
@@ -130,8 +130,6 @@ ${ABOUT_CREDENTIALS}`,
   },
 };
 
-export const backupCommand: Command = {
-  use: "backup <subcommand>",
-  short: "Commands about continuous backups",
+export const backupCommand: CommandBody = {
   commands: [runCommand],
 };

@@ -1,4 +1,4 @@
-import type { Command, Flags } from "@quorate/cli";
+import type { Command, CommandBody, Flags } from "@quorate/cli";
 import { boolFlag, textFlag } from "@quorate/cli";
 import { loadNames, perfModel, scaleModel } from "../check/models.ts";
 import { asExit } from "../connect/failed-call.ts";
@@ -49,8 +49,6 @@ const datascaleCommand: Command = {
   },
 };
 
-export const checkCommand: Command = {
-  use: "check <subcommand>",
-  short: "Commands that measure the cluster's capacity",
+export const checkCommand: CommandBody = {
   commands: [datascaleCommand, perfCommand],
 };

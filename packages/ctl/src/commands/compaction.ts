@@ -1,11 +1,9 @@
-import type { Command } from "@quorate/cli";
+import type { CommandBody } from "@quorate/cli";
 import { badArguments, boolFlag, Exit, ExitCode, parseBigInt64, toSafeNumber } from "@quorate/cli";
 import { withClient } from "../connect/globals.ts";
 import { printerOf } from "../printers/choose.ts";
 
-export const compactionCommand: Command = {
-  use: "compaction [options] <revision>",
-  short: "Compacts the history before a revision",
+export const compactionCommand: CommandBody = {
   flags: {
     physical: boolFlag("wait until the store has removed the old revisions"),
   },

@@ -1,5 +1,5 @@
 import type { Command } from "@quorate/cli";
-import { Exit, ExitCode } from "@quorate/cli";
+import { Exit, ExitCode, loadProgram } from "@quorate/cli";
 
 const shells = ["bash", "zsh", "fish", "powershell"] as const;
 
@@ -35,7 +35,7 @@ PowerShell:
         );
       }
       const { completionScript } = await import("../completion/scripts.ts");
-      io.stdout(completionScript(program, shell));
+      io.stdout(completionScript(await loadProgram(program), shell));
     },
   };
 }

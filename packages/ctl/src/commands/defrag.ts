@@ -1,13 +1,11 @@
-import type { Command } from "@quorate/cli";
+import type { CommandBody } from "@quorate/cli";
 import { boolFlag, Exit, ExitCode } from "@quorate/cli";
 import { formatDurationNs } from "@quorate/host";
 import { clientOf } from "../connect/globals.ts";
 import { logIn } from "../connect/login.ts";
 import { chosenEndpoints, reason } from "./endpoint.ts";
 
-export const defragCommand: Command = {
-  use: "defrag",
-  short: "Defragments members: rewrites their files to release unused space",
+export const defragCommand: CommandBody = {
   long: `Defragments members: rewrites their files to release unused space.
 
 Members run one after the other and serve requests meanwhile. A large store takes longer than the

@@ -1,4 +1,4 @@
-import type { Command, CommandLine, Flags } from "@quorate/cli";
+import type { CommandBody, CommandLine, Flags } from "@quorate/cli";
 import { badArguments, boolFlag } from "@quorate/cli";
 import type { DeleteOptions } from "@quorate/client";
 import { fromUtf8, quoteBytes } from "@quorate/proto";
@@ -54,9 +54,7 @@ export async function readDel({
   };
 }
 
-export const delCommand: Command = {
-  use: "del [options] <key> [range_end]",
-  short: "Deletes a key or a range of keys, without range_end",
+export const delCommand: CommandBody = {
   flags: delFlags,
   async run(invocation) {
     const { key, options } = await readDel(invocation);

@@ -1,10 +1,8 @@
-import type { Command } from "@quorate/cli";
+import type { CommandBody } from "@quorate/cli";
 import { durationFlag, intFlag, textFlag } from "@quorate/cli";
 import { memberTimeoutFlag, noColorFlag } from "../observe/flags.ts";
 
-export const doctorCommand: Command = {
-  use: "doctor [options]",
-  short: "Diagnoses a cluster: finds problems, with the next steps",
+export const doctorCommand: CommandBody = {
   long: `Diagnoses a cluster: finds problems, with the next steps. Not in etcdctl; it changes nothing.
 
 It examines every member of the cluster, even those that --endpoints does not name: whether it

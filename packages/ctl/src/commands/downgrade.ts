@@ -1,4 +1,4 @@
-import { badArguments, type Command, type Invocation } from "@quorate/cli";
+import { badArguments, type Command, type CommandBody, type Invocation } from "@quorate/cli";
 import { DowngradeResponse } from "@quorate/proto";
 import { printAnswer } from "../connect/one-call.ts";
 import { formOf } from "../printers/form.ts";
@@ -38,9 +38,7 @@ const cancelCommand: Command = {
   run: (invocation) => ask(invocation, "cancel", ""),
 };
 
-export const downgradeCommand: Command = {
-  use: "downgrade <TARGET_VERSION>",
-  short: "Commands about downgrades to an earlier version",
+export const downgradeCommand: CommandBody = {
   commands: [cancelCommand, enableCommand, validateCommand],
 };
 

@@ -1,4 +1,4 @@
-import type { Command, Invocation } from "@quorate/cli";
+import type { CommandBody, Invocation } from "@quorate/cli";
 import { badArguments, boolFlag, Exit, ExitCode } from "@quorate/cli";
 import { KeyValue } from "@quorate/proto";
 import { withClient } from "../connect/globals.ts";
@@ -41,9 +41,7 @@ async function stand(invocation: Invocation, name: string, proposal: string): Pr
   );
 }
 
-export const electCommand: Command = {
-  use: "elect <election-name> [proposal]",
-  short: "Campaigns in an election, or observes its leader",
+export const electCommand: CommandBody = {
   long: `Campaigns with a proposal, prints key and proposal when elected, and leads until stopped (Ctrl-C,
 SIGTERM).
 

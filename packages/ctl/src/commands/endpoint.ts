@@ -1,4 +1,4 @@
-import type { Command, Invocation } from "@quorate/cli";
+import type { Command, CommandBody, Invocation } from "@quorate/cli";
 import { boolFlag, Exit, ExitCode, intFlag } from "@quorate/cli";
 import { formatDurationNs } from "@quorate/host";
 import { AlarmType, errorNameOf } from "@quorate/proto";
@@ -144,9 +144,7 @@ const hashCommand: Command = {
   },
 };
 
-export const endpointCommand: Command = {
-  use: "endpoint <subcommand>",
-  short: "Commands about the members behind endpoints",
+export const endpointCommand: CommandBody = {
   flags: {
     cluster: boolFlag("use the endpoints of all members of the cluster"),
   },

@@ -1,4 +1,4 @@
-import type { Command, CommandLine, Flags, Invocation } from "@quorate/cli";
+import type { CommandBody, CommandLine, Flags, Invocation } from "@quorate/cli";
 import { badArguments, boolFlag, Exit, ExitCode, intFlag, textFlag } from "@quorate/cli";
 import type { Client, GetOptions } from "@quorate/client";
 import { fromUtf8, KeyValue, KVService, quoteBytes, type RangeResponse } from "@quorate/proto";
@@ -122,9 +122,7 @@ async function printDecoded({ flags, io }: Invocation, { kvs }: RangeResponse): 
   }
 }
 
-export const getCommand: Command = {
-  use: "get [options] <key> [range_end]",
-  short: "Gets a key or a range of keys",
+export const getCommand: CommandBody = {
   flags: {
     ...getFlags,
     decode: textFlag(

@@ -1,12 +1,20 @@
 /** The commands about the program itself: help, the global flags, the version. */
-import { type Command, commandName, Exit, ExitCode, flagLines, helpText } from "@quorate/cli";
+import {
+  type Command,
+  commandName,
+  Exit,
+  ExitCode,
+  flagLines,
+  helpText,
+  loadCommand,
+} from "@quorate/cli";
 import { apiVersion, programVersion } from "../connect/versions.ts";
 
 export const helpCommand: Command = {
   use: "help [command]",
   short: "Prints the help of the program or of a command",
   words: (program) => program.groups.flatMap((group) => group.commands.map(commandName)),
-  run({ args, io, program }) {
+  async run({ args, io, program }) {
     const path: Command[] = [];
     let choices: readonly Command[] = program.groups.flatMap((group) => group.commands);
     for (const word of args) {
@@ -19,8 +27,9 @@ export const helpCommand: Command = {
           `unknown help topic ${JSON.stringify(args.join(" "))}${known}`,
         );
       }
-      path.push(next);
-      choices = next.commands ?? [];
+      const loaded = await loadCommand(next);
+      path.push(loaded);
+      choices = loaded.commands ?? [];
     }
     io.stdout(helpText(program, path));
   },

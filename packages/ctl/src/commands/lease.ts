@@ -1,4 +1,4 @@
-import type { Command, Invocation } from "@quorate/cli";
+import type { Command, CommandBody, Invocation } from "@quorate/cli";
 import {
   badArguments,
   boolFlag,
@@ -151,8 +151,6 @@ const keepAliveCommand: Command = {
   },
 };
 
-export const leaseCommand: Command = {
-  use: "lease <subcommand>",
-  short: "Commands about leases, which limit the life of keys",
+export const leaseCommand: CommandBody = {
   commands: [grantCommand, keepAliveCommand, listCommand, revokeCommand, timeToLiveCommand],
 };

@@ -1,4 +1,4 @@
-import type { Command } from "@quorate/cli";
+import type { CommandBody } from "@quorate/cli";
 import { badArguments, Exit, ExitCode, type Io, intFlag } from "@quorate/cli";
 import type { Client, LeaseEnd, Session } from "@quorate/client";
 import { type ClientKit, withClient } from "../connect/globals.ts";
@@ -77,9 +77,7 @@ async function printRecord(client: Client, printer: Printer, key: string): Promi
   printer.form(rangeForm, response);
 }
 
-export const lockCommand: Command = {
-  use: "lock <lockname> [exec-command arg1 arg2 ...]",
-  short: "Acquires a lock and holds it while a program runs or until stopped",
+export const lockCommand: CommandBody = {
   long: `Acquires a lock and holds it while a program runs or until stopped (Ctrl-C, SIGTERM).
 
 The program runs with ETCD_LOCK_KEY and ETCD_LOCK_REV in its environment; its exit code becomes the

@@ -1,4 +1,4 @@
-import type { Command, Invocation } from "@quorate/cli";
+import type { CommandBody, Invocation } from "@quorate/cli";
 import { badArguments, boolFlag, intFlag, textFlag, untilStopped } from "@quorate/cli";
 import { clientOf, destinationAccess, withClient } from "../connect/globals.ts";
 
@@ -15,9 +15,7 @@ function destPrefix({ flags }: Invocation): string {
   );
 }
 
-export const makeMirrorCommand: Command = {
-  use: "make-mirror [options] <destination>",
-  short: "Copies keys to another cluster and follows their changes",
+export const makeMirrorCommand: CommandBody = {
   long: `Copies keys to another cluster and follows their changes until stopped (Ctrl-C, SIGTERM).
 
 While a cluster is unavailable it reports so, retries, and continues from its last revision; it ends

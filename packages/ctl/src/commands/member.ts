@@ -1,4 +1,4 @@
-import type { Command, Invocation } from "@quorate/cli";
+import type { Command, CommandBody, Invocation } from "@quorate/cli";
 import { badArguments, boolFlag, textFlag } from "@quorate/cli";
 import { withClient } from "../connect/globals.ts";
 import { onlyArgument } from "../connect/one-call.ts";
@@ -129,8 +129,6 @@ In the simple format each line has ID, status, name, peer URLs, client URLs, is 
   },
 };
 
-export const memberCommand: Command = {
-  use: "member <subcommand>",
-  short: "Commands about the members of the cluster",
+export const memberCommand: CommandBody = {
   commands: [addCommand, listCommand, promoteCommand, removeCommand, replaceCommand, updateCommand],
 };

@@ -5,7 +5,7 @@
 import {
   badArguments,
   boolFlag,
-  type Command,
+  type CommandBody,
   durationFlag,
   Exit,
   ExitCode,
@@ -193,9 +193,7 @@ async function run(invocation: Invocation): Promise<void> {
   }
 }
 
-export const migrateClusterCommand: Command = {
-  use: "migrate --to quorate|etcd --member NAME=PEER-URL...",
-  short: "Replaces all members of a running cluster by those of another program",
+export const migrateClusterCommand: CommandBody = {
   long: `Replaces all members of a running cluster, from etcd 3.5 or later to Quorate or back, one after the
 other: adds a new one as a learner, has it started, promotes it when it has caught up, removes an old
 one, the leader last. After each step the hashes of all members are compared at one revision, and a

@@ -1,4 +1,4 @@
-import { badArguments, type Command, type Invocation } from "@quorate/cli";
+import { badArguments, type CommandBody, type Invocation } from "@quorate/cli";
 import { endpointsOf, withClient } from "../connect/globals.ts";
 import { onlyArgument } from "../connect/one-call.ts";
 import { printerOf } from "../printers/choose.ts";
@@ -17,9 +17,7 @@ async function leaderAmong(invocation: Invocation): Promise<{ endpoint: string; 
   throw badArguments(`no leader endpoint given at [${endpoints.join(" ")}]`);
 }
 
-export const moveLeaderCommand: Command = {
-  use: "move-leader <transferee-member-id>",
-  short: "Transfers leadership to another member",
+export const moveLeaderCommand: CommandBody = {
   async run(invocation) {
     const text = onlyArgument(invocation, "move-leader command needs 1 argument");
     const target = parseMemberId(text, (reason) => reason);

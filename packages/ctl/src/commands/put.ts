@@ -1,4 +1,4 @@
-import type { Command, CommandLine } from "@quorate/cli";
+import type { CommandBody, CommandLine } from "@quorate/cli";
 import { badArguments, boolFlag, type Flags, parseBigInt64, readAll, textFlag } from "@quorate/cli";
 import type { PutOptions } from "@quorate/client";
 import { withClient } from "../connect/globals.ts";
@@ -51,9 +51,7 @@ export async function readPut({
   };
 }
 
-export const putCommand: Command = {
-  use: "put [options] <key> <value>",
-  short: "Puts a key and its value into the store",
+export const putCommand: CommandBody = {
   long: `Puts a key and its value into the store.
 
 Without a value argument the value is read from standard input:

@@ -2,12 +2,10 @@
  * quoratectl recover: a cluster whose quorum is lost for good goes on with the data of one member.
  * Not in etcdctl. The operator does the same in Kubernetes (packages/operator, plan-recovery.ts).
  */
-import type { Command } from "@quorate/cli";
+import type { CommandBody } from "@quorate/cli";
 import { boolFlag, listFlag, textFlag } from "@quorate/cli";
 
-export const recoverCommand: Command = {
-  use: "recover [--auto] [--data-dir DIR]... [--lost MEMBER]...",
-  short: "Goes on with the data of one member after a quorum was lost for good",
+export const recoverCommand: CommandBody = {
   long: `Goes on with the data of one member of a cluster that has lost its quorum for good: finds the one that
 has the highest term and index, shows what would be lost, and, with --auto, makes it the only member.
 

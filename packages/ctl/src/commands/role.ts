@@ -1,4 +1,4 @@
-import type { Command } from "@quorate/cli";
+import type { Command, CommandBody } from "@quorate/cli";
 import { badArguments } from "@quorate/cli";
 import { authpb, fromUtf8 } from "@quorate/proto";
 import { withClient } from "../connect/globals.ts";
@@ -103,8 +103,6 @@ const revokeCommand: Command = {
   },
 };
 
-export const roleCommand: Command = {
-  use: "role <subcommand>",
-  short: "Commands about roles",
+export const roleCommand: CommandBody = {
   commands: [addCommand, deleteCommand, getCommand, grantCommand, listCommand, revokeCommand],
 };

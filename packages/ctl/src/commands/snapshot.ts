@@ -1,4 +1,4 @@
-import type { Command } from "@quorate/cli";
+import type { Command, CommandBody } from "@quorate/cli";
 import { badArguments, Exit, ExitCode } from "@quorate/cli";
 import { asExit } from "../connect/failed-call.ts";
 import { clientOf, endpointsOf } from "../connect/globals.ts";
@@ -42,8 +42,6 @@ The file appears once it is complete and durable; until then its name is <filena
   },
 };
 
-export const snapshotCommand: Command = {
-  use: "snapshot <subcommand>",
-  short: "Commands about snapshots of members",
+export const snapshotCommand: CommandBody = {
   commands: [saveCommand],
 };

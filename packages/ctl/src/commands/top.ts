@@ -1,10 +1,8 @@
-import type { Command } from "@quorate/cli";
+import type { CommandBody } from "@quorate/cli";
 import { boolFlag, durationFlag } from "@quorate/cli";
 import { memberTimeoutFlag, noColorFlag } from "../observe/flags.ts";
 
-export const topCommand: Command = {
-  use: "top [options]",
-  short: "Shows the activity of a cluster's members, live",
+export const topCommand: CommandBody = {
   long: `Shows the activity of a cluster's members, live. Not in etcdctl.
 
 The leader, write and read rates with their recent history, replication lag, sizes, 99th percentiles

@@ -3,7 +3,7 @@
  * hold, then operations if not.
  */
 
-import type { Command } from "@quorate/cli";
+import type { CommandBody } from "@quorate/cli";
 import {
   badArguments,
   boolFlag,
@@ -148,9 +148,7 @@ export async function parseOperation(line: string, build: Build, io: Io): Promis
   return build.opDelete(key, options);
 }
 
-export const txnCommand: Command = {
-  use: "txn [options]",
-  short: "Runs several requests as one transaction",
+export const txnCommand: CommandBody = {
   long: `Reads a transaction from standard input and runs it atomically.
 
 Three blocks of lines, each ended by an empty line: comparisons, requests to run if all hold,

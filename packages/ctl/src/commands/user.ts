@@ -1,4 +1,4 @@
-import type { Command, Invocation } from "@quorate/cli";
+import type { Command, CommandBody, Invocation } from "@quorate/cli";
 import { badArguments, boolFlag, type Io, readAll, textFlag } from "@quorate/cli";
 import { toUtf8 } from "@quorate/proto";
 import { withClient } from "../connect/globals.ts";
@@ -170,9 +170,7 @@ const revokeCommand: Command = {
   },
 };
 
-export const userCommand: Command = {
-  use: "user <subcommand>",
-  short: "Commands about users",
+export const userCommand: CommandBody = {
   commands: [
     addCommand,
     deleteCommand,

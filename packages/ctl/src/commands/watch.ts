@@ -1,12 +1,10 @@
-import type { Command } from "@quorate/cli";
+import type { CommandBody } from "@quorate/cli";
 import { Exit, ExitCode } from "@quorate/cli";
 import { withClient } from "../connect/globals.ts";
 import { planWatch, watchFlags, watchVariables } from "../connect/watch-plan.ts";
 import { printerOf } from "../printers/choose.ts";
 
-export const watchCommand: Command = {
-  use: "watch [options] [key or prefix] [range_end] [--] [exec-command arg1 arg2 ...]",
-  short: "Prints changes of a key or a range of keys as they happen",
+export const watchCommand: CommandBody = {
   long: `Prints changes of a key or a range of keys as they happen, until stopped (Ctrl-C).
 
 If its member fails, the watch continues at another one without missing or repeating a change. The

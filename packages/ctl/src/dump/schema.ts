@@ -2,7 +2,7 @@
  * The schema of etcd's messages, from the descriptors that the members' reflection service serves.
  * Dumps need the names and types of fields, which decoded messages lack.
  */
-import { fileDescriptors, fromHex, toUtf8 } from "@quorate/proto";
+import { fileDescriptors, toUtf8 } from "@quorate/proto";
 import { wireFields } from "./wire.ts";
 
 /** google.protobuf.FieldDescriptorProto.Type, those that etcd uses. */
@@ -44,7 +44,7 @@ let loaded: Schema | undefined;
 
 /** All messages and enums of the descriptors. */
 export function schema(): Schema {
-  loaded ??= read(fileDescriptors.map((text) => fromHex(text)));
+  loaded ??= read(fileDescriptors());
   return loaded;
 }
 

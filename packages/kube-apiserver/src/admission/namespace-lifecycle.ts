@@ -11,6 +11,7 @@ import {
   notFound,
   type RequestContext,
 } from "@quorate/kube-storage";
+import { phaseOf } from "../builtin/namespaces.ts";
 import type { Informer } from "../informers/informer.ts";
 import type { AdmissionAttributes } from "./admission.ts";
 import { type AdmissionPlugin, admissionForbidden } from "./chain.ts";
@@ -74,11 +75,6 @@ function terminating(attributes: AdmissionAttributes): ApiError {
     field: "metadata.namespace",
   };
   return new ApiError(httpStatus, code, message, { ...details, causes: [cause] });
-}
-
-function phaseOf(namespace: KubeObject | undefined): string {
-  const status = namespace?.["status"] as { readonly phase?: string } | undefined;
-  return status?.phase ?? "";
 }
 
 export interface Namespaces {

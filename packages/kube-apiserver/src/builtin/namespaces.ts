@@ -44,8 +44,8 @@ export function finalizersOf(object: KubeObject): readonly string[] {
 }
 
 /** status.phase; "" without one. */
-export function phaseOf(object: KubeObject): string {
-  const status = object["status"] as { readonly phase?: string } | undefined;
+export function phaseOf(object: KubeObject | undefined): string {
+  const status = object?.["status"] as { readonly phase?: string } | undefined;
   return status?.phase ?? "";
 }
 

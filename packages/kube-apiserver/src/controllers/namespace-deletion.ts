@@ -5,8 +5,15 @@
  *                                                         -> nothing left   -> /finalize: gone
  */
 import type { Clock, Logger } from "@quorate/host";
-import type { KubeObject, ServedResource, ServedResources } from "@quorate/kube-storage";
-import { ApiError, metaTime, resourceName } from "@quorate/kube-storage";
+import {
+  ApiError,
+  type KubeObject,
+  metaTime,
+  resourceName,
+  type ServedResource,
+  type ServedResources,
+} from "@quorate/kube-storage";
+import { finalizersOf } from "../builtin/namespaces.ts";
 import {
   isConflict,
   isNotFound,
@@ -134,11 +141,6 @@ function namespacedResources(served: ServedResources): readonly ServedResource[]
     const name = resourceName(resource);
     return !seen.has(name) && seen.add(name);
   });
-}
-
-function finalizersOf(namespace: KubeObject): readonly string[] {
-  const spec = namespace["spec"] as { readonly finalizers?: readonly string[] } | undefined;
-  return spec?.finalizers ?? [];
 }
 
 function withoutFinalizer(namespace: KubeObject): KubeObject {

@@ -6,8 +6,8 @@ import { setTimeout as delay } from "node:timers/promises";
 import * as x509 from "@peculiar/x509";
 import { SeededRandom } from "@quorate/host";
 import { type RunningApiServer, startApiServer } from "@quorate/kube-apiserver/node";
-import { requestedOrganizations } from "../../src/admission/signing-request-subject.ts";
-import { mergedTolerations, type Toleration } from "../../src/admission/tolerations.ts";
+import { mergedTolerations, type Toleration } from "../../src/admission/runtime-class.ts";
+import { requestedOrganizations } from "../../src/admission/subject-restriction.ts";
 
 const PODS = "/api/v1/namespaces/default/pods";
 const PRIORITIES = "/apis/scheduling.k8s.io/v1/priorityclasses";

@@ -45,9 +45,8 @@ test("Each kind is stored, read and selected by name", async () => {
   // An APIService has the name of its group and version: test/interop/aggregation.test.ts.
   for (const spec of SPECS.filter(({ resource }) => resource !== "apiservices")) {
     const w = new RegistryWorld(spec);
-    const name = spec.resource === "ipaddresses" ? "10.0.0.1" : "x";
-    const made = await w.create(decoded(spec, { name }, goodFields(spec)));
-    const { generation } = made.metadata;
+    const made = await w.create(decoded(spec, { name: "x" }, goodFields(spec)));
+    const { generation, name = "" } = made.metadata;
     const counts = spec.strategy.prepareForCreate(w.ctx(), made).metadata.generation === 1;
     assert.equal(generation, counts ? 1 : undefined, spec.resource);
     assert.equal((await w.get(name)).kind, spec.kind.kind);

@@ -10,9 +10,11 @@
  * drops that event is terminated, and its client begins again at its latest revision.
  */
 import { defined } from "@quorate/proto";
+import type { GroupVersionKind } from "../meta/kinds.ts";
 import { attributesMatch, type SelectionPredicate, selectsAll } from "../meta/selectors.ts";
-import type { ApiError } from "../meta/status.ts";
-import type { Watch, WatchEvent, WatchListener } from "../storage/interface.ts";
+import { type ApiError, expired } from "../meta/status.ts";
+import { bookmarkEvent } from "../storage/bookmark.ts";
+import type { ListOptions, Watch, WatchEvent, WatchListener } from "../storage/interface.ts";
 import type { Bookmarked, BookmarkSchedule } from "./bookmark-schedule.ts";
 import type { CacherMetrics } from "./cacher-metrics.ts";
 import type { WindowEvent } from "./event-window.ts";
@@ -336,4 +338,40 @@ function valueScope(field: string, value: string): WatchScope {
 
 function fieldOf(element: Element | undefined, field: string): string | undefined {
   return element === undefined ? undefined : (element.attributes.fields[field] ?? "");
+}
+
+/**
+ * Where a watch of the cache begins (apiserver: getAllEventsSinceLocked in watch_cache.go): the
+ * start, or the client's error for a revision before the window. Without a revision and without
+ * sendInitialEvents a watch begins with the present objects, as it always has.
+ * @param kind of the bookmark that ends the initial objects
+ * @param revision after which events follow; 0 for any
+ */
+export function watchStart(
+  cache: WatchCache,
+  kind: GroupVersionKind,
+  key: string,
+  revision: number,
+  { sendInitialEvents, predicate }: ListOptions,
+): WatchStart | ApiError {
+  const { window, resourceVersion } = cache;
+  const isListWatch = sendInitialEvents === true;
+  if (isListWatch || (revision === 0 && sendInitialEvents === undefined)) {
+    const hasEnd = isListWatch && predicate.allowWatchBookmarks;
+    return {
+      initial: cache.view().cursor(key),
+      initialEnd: hasEnd ? bookmarkEvent(kind, resourceVersion, true) : undefined,
+      nextIndex: window.endIndex,
+      afterRevision: resourceVersion,
+    };
+  }
+  const after = revision === 0 ? resourceVersion : revision;
+  if (after < window.completeAfter)
+    return expired(`too old resource version: ${after} (${window.completeAfter})`);
+  return {
+    initial: undefined,
+    initialEnd: undefined,
+    nextIndex: window.firstAfter(after),
+    afterRevision: after,
+  };
 }

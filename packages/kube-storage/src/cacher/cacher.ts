@@ -36,7 +36,7 @@ import { interpretStorageError } from "../storage/interpret-error.ts";
 import { checkedKey } from "../storage/keys.ts";
 import type { StoredObject } from "../storage/stored-object.ts";
 import { BookmarkSchedule } from "./bookmark-schedule.ts";
-import { CacheWatcher, EndedWatch, Watchers } from "./cache-watcher.ts";
+import { CacheWatcher, EndedWatch, Watchers, watchStart } from "./cache-watcher.ts";
 import { CacherMetrics } from "./cacher-metrics.ts";
 import { ConsistencyChecker } from "./consistency-checker.ts";
 import { DEFAULT_WINDOW_LIMITS, type WindowLimits } from "./event-window.ts";
@@ -47,7 +47,6 @@ import { Readiness } from "./readiness.ts";
 import { HISTORY_REVISIONS, Reflector } from "./reflector.ts";
 import { RevisionReader } from "./revision-reader.ts";
 import { WatchCache } from "./watch-cache.ts";
-import { watchStart } from "./watch-start.ts";
 
 export interface CacherOptions {
   /** Of the bookmarks. */

@@ -10,7 +10,7 @@ import type { Field, MessageType, ValueType } from "../schema/message-type.ts";
 import { type CustomDecoding, customFromJson } from "./custom-json.ts";
 import { duplicatesIn, jsonKind, TypedJsonError } from "./json-parser.ts";
 import { MAX_MESSAGE_DEPTH, MAX_STRICT_ERRORS } from "./limits.ts";
-import { objectOf, zeroOf } from "./values.ts";
+import { objectOf, orNull, zeroOf } from "./values.ts";
 
 /** The state of decoding one object: where it is, for errors, and what was found. */
 export class JsonDecoder implements CustomDecoding {
@@ -206,8 +206,4 @@ export class JsonDecoder implements CustomDecoding {
       at += typeof step === "number" ? `[${step}]` : at === "" ? step : `.${step}`;
     this.found.add(`${what} field ${JSON.stringify(at === "" ? key : `${at}.${key}`)}`);
   }
-}
-
-function orNull(value: unknown): unknown {
-  return value === undefined ? null : value;
 }

@@ -105,3 +105,8 @@ function isEmptyObject(value: object): boolean {
   for (const _ in value) return false;
   return true;
 }
+
+/** An element of a list or map: nil is null there. */
+export function orNull(value: unknown): unknown {
+  return value === undefined ? null : value;
+}

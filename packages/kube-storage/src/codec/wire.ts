@@ -23,7 +23,7 @@ import type { CustomName, MessageType, ValueType, WireField } from "../schema/me
 import { jsonSchemaProps } from "./custom-json.ts";
 import { formatTime, type Instant, parseTime } from "./go-time.ts";
 import { fitsDepth, MAX_JSON_DEPTH, MAX_MESSAGE_DEPTH } from "./limits.ts";
-import { objectOf, zeroOf } from "./values.ts";
+import { objectOf, orNull, zeroOf } from "./values.ts";
 
 const VARINT = 0;
 const FIXED64 = 1;
@@ -87,10 +87,6 @@ function readField(reader: Reader, { type }: WireField, values: unknown[], slot:
   } else if (type.shape === "map") {
     values[slot] = readEntry(reader, type.of as ValueType, (values[slot] ?? {}) as MutableObject);
   } else values[slot] = readValue(reader, type);
-}
-
-function orNull(value: unknown): unknown {
-  return value === undefined ? null : value;
 }
 
 /** Adds an entry to a map. Go writes entries in order, so that sorting costs little. */

@@ -8,7 +8,6 @@
  */
 import type { Socket } from "node:net";
 import { promisify } from "node:util";
-import { constants, gunzip, gunzipSync, gzip, gzipSync } from "node:zlib";
 import type { Clock, HttpExchangeHandler, Logger, Timer } from "@quorate/host";
 import { type TlsSource, tlsSource } from "@quorate/host/node";
 import { GrpcCode } from "@quorate/proto";
@@ -279,9 +278,14 @@ export class EngineServer implements ListenerOwner {
   }
 }
 
-const gzipLater = promisify(gzip);
-const gunzipLater = promisify(gunzip);
-const FAST = { level: constants.Z_BEST_SPEED };
+/** Node's functions. They are loaded for the first compressed message: that takes milliseconds. */
+function zlib() {
+  const { constants, gunzip, gunzipSync, gzip, gzipSync } = process.getBuiltinModule("node:zlib");
+  const fast = { level: constants.Z_BEST_SPEED };
+  return { gunzipSync, gunzip: promisify(gunzip), gzipSync, gzip: promisify(gzip), fast };
+}
+let loaded: ReturnType<typeof zlib> | undefined;
+const loadedZlib = () => (loaded ??= zlib());
 
 function isTooLong(error: unknown): boolean {
   return (error as { code?: string }).code === "ERR_BUFFER_TOO_LARGE";
@@ -303,21 +307,25 @@ function statusOf(error: unknown, maxBytes: number): StatusError {
 const nodeCompressor: Compressor = {
   decompressNow(message: Uint8Array, maxBytes: number, mostBytes: number): Uint8Array | undefined {
     try {
-      return gunzipSync(message, { maxOutputLength: Math.min(maxBytes, mostBytes) });
+      return loadedZlib().gunzipSync(message, { maxOutputLength: Math.min(maxBytes, mostBytes) });
     } catch (error) {
       if (mostBytes < maxBytes && isTooLong(error)) return undefined;
       throw statusOf(error, maxBytes);
     }
   },
   decompressLater(message: Uint8Array, maxBytes: number): Promise<Uint8Array> {
-    return gunzipLater(message, { maxOutputLength: maxBytes }).catch((error: unknown) => {
-      throw statusOf(error, maxBytes);
-    });
+    return loadedZlib()
+      .gunzip(message, { maxOutputLength: maxBytes })
+      .catch((error: unknown) => {
+        throw statusOf(error, maxBytes);
+      });
   },
   compressNow(message: UnaryResponse): Uint8Array {
-    return gzipSync(joinMessage(message), FAST);
+    const { gzipSync, fast } = loadedZlib();
+    return gzipSync(joinMessage(message), fast);
   },
   compressLater(message: UnaryResponse): Promise<Uint8Array> {
-    return gzipLater(joinMessage(message), FAST);
+    const { gzip, fast } = loadedZlib();
+    return gzip(joinMessage(message), fast);
   },
 };

@@ -3,7 +3,53 @@
  * bits at a time.
  */
 import { HpackError } from "./errors.ts";
-import { CODE_BITS, CODES, EOS } from "./huffman-code.ts";
+
+/**
+ * The Huffman code of RFC 7541 appendix B. The code is canonical: the codes of one length ascend in
+ * the order of the symbols, and each length continues after the one before. The lengths alone
+ * therefore define it.
+ */
+
+/** The symbol that ends a string's padding and must never be decoded. */
+export const EOS = 256;
+
+/** Bits of each symbol's code; the last one is EOS. */
+// biome-ignore format: a table of sixteen columns
+export const CODE_BITS: readonly number[] = [
+  13, 23, 28, 28, 28, 28, 28, 28, 28, 24, 30, 28, 28, 30, 28, 28,
+  28, 28, 28, 28, 28, 28, 30, 28, 28, 28, 28, 28, 28, 28, 28, 28,
+  6, 10, 10, 12, 13, 6, 8, 11, 10, 10, 8, 11, 8, 6, 6, 6,
+  5, 5, 5, 6, 6, 6, 6, 6, 6, 6, 7, 8, 15, 6, 12, 10,
+  13, 6, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7,
+  7, 7, 7, 7, 7, 7, 7, 7, 8, 7, 8, 13, 19, 13, 14, 6,
+  15, 5, 6, 5, 6, 5, 6, 6, 6, 5, 7, 7, 6, 6, 6, 5,
+  6, 7, 6, 5, 5, 6, 7, 7, 7, 7, 7, 15, 11, 14, 13, 28,
+  20, 22, 20, 20, 22, 22, 22, 23, 22, 23, 23, 23, 23, 23, 24, 23,
+  24, 24, 22, 23, 24, 23, 23, 23, 23, 21, 22, 23, 22, 23, 23, 24,
+  22, 21, 20, 22, 22, 23, 23, 21, 23, 22, 22, 24, 21, 22, 23, 23,
+  21, 21, 22, 21, 23, 22, 23, 23, 20, 22, 22, 22, 23, 22, 22, 23,
+  26, 26, 20, 19, 22, 23, 22, 25, 26, 26, 26, 27, 27, 26, 24, 25,
+  19, 21, 26, 27, 27, 26, 27, 24, 21, 21, 26, 26, 28, 27, 27, 27,
+  20, 24, 20, 21, 22, 21, 21, 23, 22, 22, 25, 25, 24, 24, 26, 23,
+  26, 27, 26, 26, 27, 27, 27, 27, 27, 28, 27, 27, 27, 27, 27, 26,
+  30,
+];
+
+/** Each symbol's code, in the low bits. */
+export const CODES: Uint32Array = canonicalCodes(CODE_BITS);
+
+function canonicalCodes(lengths: readonly number[]): Uint32Array {
+  const codes = new Uint32Array(lengths.length);
+  let next = 0;
+  for (let bits = 1; bits <= 30; bits++) {
+    next *= 2;
+    for (let symbol = 0; symbol < lengths.length; symbol++)
+      if (lengths[symbol] === bits) codes[symbol] = next++;
+  }
+  // A complete code uses all of its longest words.
+  if (next !== 2 ** 30) throw new Error(`the Huffman code is not complete: ${next}`);
+  return codes;
+}
 
 /**
  * The decoder's table: entry [state * 16 + nibble]. A state is an inner node of the code's tree, 0
@@ -15,9 +61,16 @@ const ENDS = 1 << 8;
 const FAILS = 1 << 9;
 const NEXT_SHIFT = 10;
 
-const { table: TABLE, padding: IS_PADDING } = buildDecoder();
+interface Decoder {
+  readonly table: Int32Array;
+  /** By state: whether a string may end there. */
+  readonly padding: Uint8Array;
+}
 
-function buildDecoder(): { table: Int32Array; padding: Uint8Array } {
+/** Made for the first string: that takes milliseconds, and short commands may meet none. */
+let decoder: Decoder | undefined;
+
+function buildDecoder(): Decoder {
   // children[node * 2 + bit] is an inner node (positive) or a symbol (-1 - symbol).
   const children: number[] = [0, 0];
   for (let symbol = 0; symbol <= EOS; symbol++) {
@@ -72,18 +125,20 @@ export function huffmanDecode(
   end: number,
   out: Uint8Array,
 ): number {
+  decoder ??= buildDecoder();
+  const { table, padding } = decoder;
   let state = 0;
   let size = 0;
   for (let at = start; at < end; at++) {
     const byte = bytes[at];
-    const high = TABLE[(state << 4) | (byte >>> 4)];
+    const high = table[(state << 4) | (byte >>> 4)];
     if ((high & ENDS) !== 0) out[size++] = high & 0xff;
-    const low = TABLE[((high >>> NEXT_SHIFT) << 4) | (byte & 15)];
+    const low = table[((high >>> NEXT_SHIFT) << 4) | (byte & 15)];
     if ((low & ENDS) !== 0) out[size++] = low & 0xff;
     if (((high | low) & FAILS) !== 0) throw new HpackError("a Huffman-coded string holds EOS");
     state = low >>> NEXT_SHIFT;
   }
-  if (IS_PADDING[state] === 0) throw new HpackError("a Huffman-coded string ends in bad padding");
+  if (padding[state] === 0) throw new HpackError("a Huffman-coded string ends in bad padding");
   return size;
 }
 

@@ -2,7 +2,7 @@
  * The services that every gRPC server may have, beside etcd's: health (grpc.health.v1), and
  * reflection, by which tools such as grpcurl learn the others.
  */
-import { defined, fileDescriptors, fromHex } from "@quorate/proto";
+import { defined, fileDescriptors } from "@quorate/proto";
 import {
   HealthService,
   ReflectionService,
@@ -31,7 +31,7 @@ export function withStandardServices(table: ServiceTable): StandardServices {
     const path = `/grpc.reflection.${version}.ServerReflection/ServerReflectionInfo`;
     const handler: StreamHandler = (call) => {
       reflection ??= new ReflectionService(
-        fileDescriptors.map(fromHex),
+        fileDescriptors(),
         servicesOf([...unary.keys(), ...stream.keys()]),
       );
       return defined(reflection.methods.stream.get(path), path)(call);

@@ -87,7 +87,8 @@ function adds(internal: InternalRaftRequest, request: ModelRequest | undefined):
   return request?.kind === "txn" && mayPut(request);
 }
 
-function mayPut({ success, failure }: ModelTxn): boolean {
+/** Whether a transaction has a put, in one of its branches or in one within. */
+export function mayPut({ success, failure }: ModelTxn): boolean {
   return [...success, ...failure].some(
     (op) => op.kind === "put" || (op.kind === "txn" && mayPut(op)),
   );

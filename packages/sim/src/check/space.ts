@@ -14,8 +14,9 @@
 import type { Member } from "@quorate/member";
 import { errorNameOf, fromLatin1, PutRequest } from "@quorate/proto";
 import { putCostBytes, type Store } from "@quorate/store";
-import type { ModelRequest, ModelTxn } from "../base/model.ts";
+import type { ModelRequest } from "../base/model.ts";
 import { type Operation, words } from "../base/operation.ts";
+import { mayPut } from "./alarms.ts";
 import { type Safety, violate } from "./safety.ts";
 
 /** The end of a lease frees its record: so much of what is used may go without a compaction. */
@@ -113,10 +114,4 @@ export class SpaceCheck {
 /** Whether a request may make the store larger. */
 function mayAdd(request: ModelRequest): boolean {
   return request.kind === "put" || (request.kind === "txn" && mayPut(request));
-}
-
-function mayPut({ success, failure }: ModelTxn): boolean {
-  return [...success, ...failure].some(
-    (op) => op.kind === "put" || (op.kind === "txn" && mayPut(op)),
-  );
 }

@@ -13,6 +13,8 @@
 import type { KeyspaceWrite } from "@quorate/host";
 import {
   alloc,
+  copyBytes,
+  EMPTY,
   KeyValue,
   type ResponseHeader,
   readU64BE,
@@ -188,7 +190,9 @@ export class RevisionRecords {
   }
 
   #value(place: number): Uint8Array {
-    return this.#view(place, this.#values[place], this.#ends[place]);
+    const { buffer } = this.#blocks[this.#blockOf[place]];
+    const start = this.#values[place];
+    return new Uint8Array(buffer, start, this.#ends[place] - start);
   }
 
   /** Adds all of `other`, which must not be used afterwards, and whose revisions are above these. */
@@ -211,17 +215,19 @@ export class RevisionRecords {
     this.#sizeBytes += other.#sizeBytes;
   }
 
-  /** The records, for a batch. */
+  /**
+   * The records, for a batch. The same object is yielded for each, and the same bytes for all keys
+   * and values of one length: views of the blocks would be as much garbage as a record.
+   */
   *[Symbol.iterator](): Generator<KeyspaceWrite> {
+    const write = { key: EMPTY, value: EMPTY };
+    const [keys, values] = [new Copies(), new Copies()];
     for (let i = 0; i < this.#count; i++) {
-      const key = this.#view(i, this.#starts[i], this.#values[i]);
-      yield { key, value: this.#value(i) };
+      const block = this.#blocks[this.#blockOf[i]];
+      write.key = keys.of(block, this.#starts[i], this.#values[i]);
+      write.value = values.of(block, this.#values[i], this.#ends[i]);
+      yield write;
     }
-  }
-
-  /** Bytes of the block of a record. */
-  #view(place: number, start: number, end: number): Uint8Array {
-    return new Uint8Array(this.#blocks[this.#blockOf[place]].buffer, start, end - start);
   }
 
   /** Makes space in the last block. Returns where it begins. */
@@ -243,6 +249,23 @@ export class RevisionRecords {
     this.#starts = grown(this.#starts, new Int32Array(capacity));
     this.#values = grown(this.#values, new Int32Array(capacity));
     this.#ends = grown(this.#ends, new Int32Array(capacity));
+  }
+}
+
+/** Longer bytes are not copied. */
+const MAX_SCRATCH_BYTES = 1024;
+
+/** Copies of bytes in one place, which is theirs until the next copy. */
+class Copies {
+  readonly #scratch = new Uint8Array(MAX_SCRATCH_BYTES);
+  /** By their length. */
+  readonly #views: Uint8Array[] = [];
+
+  of(bytes: Uint8Array, start: number, end: number): Uint8Array {
+    const length = end - start;
+    if (length > MAX_SCRATCH_BYTES) return new Uint8Array(bytes.buffer, start, length);
+    copyBytes(bytes, start, end, this.#scratch, 0);
+    return (this.#views[length] ??= new Uint8Array(this.#scratch.buffer, 0, length));
   }
 }
 
