@@ -138,6 +138,14 @@ function testSteps(values: Values): readonly Step[] {
   ];
 }
 
+/** Tests in full, of which a build runs a part. One that hangs fails after 20 minutes. */
+const inFull = (about: string, files: () => readonly string[]): Task => ({
+  about,
+  steps: () => [
+    { args: ["--test", "--test-timeout=1200000", ...files()], env: { QUORATE_SOAK: "1" } },
+  ],
+});
+
 /** A test with random input that runs for longer than in a build. */
 function fuzz(about: string, args: readonly string[]): Task {
   return {
@@ -344,35 +352,19 @@ const own: Group = {
       about: "long runs",
       otherwise: "members",
       commands: {
-        members: {
-          about: "the end-to-end tests, with more repetitions",
-          steps: () => [{ args: ["--test", "test/e2e/*.test.ts"], env: { QUORATE_SOAK: "1" } }],
-        },
-        "front-ends": {
-          about: "front-end threads that end each second for ten minutes",
-          steps: () => [
-            { args: ["--test", "test/e2e/front-ends.test.ts"], env: { QUORATE_SOAK: "1" } },
-          ],
-        },
-        packages: {
-          about:
-            "the npm packages: programs and examples on them, Bun, Deno, each Node, publint, attw",
-          steps: () => [
-            {
-              args: [
-                "--test",
-                "examples/*/*.test.ts",
-                "test/docs/nodejs.test.ts",
-                "test/docs/runtimes.test.ts",
-              ],
-              env: { QUORATE_SOAK: "1" },
-            },
-          ],
-        },
-        whole: {
-          about: "the packages' tests of which a build runs a part, or a smaller size",
-          steps: () => [{ args: ["--test", ...shortenedTests(ROOT)], env: { QUORATE_SOAK: "1" } }],
-        },
+        members: inFull("the end-to-end tests, with more repetitions", () => [
+          "test/e2e/*.test.ts",
+        ]),
+        "front-ends": inFull("front-end threads that end each second for ten minutes", () => [
+          "test/e2e/front-ends.test.ts",
+        ]),
+        packages: inFull(
+          "the npm packages: programs and examples on them, Bun, Deno, each Node, publint, attw",
+          () => ["examples/*/*.test.ts", "test/docs/nodejs.test.ts", "test/docs/runtimes.test.ts"],
+        ),
+        whole: inFull("the packages' tests of which a build runs a part, or a smaller size", () =>
+          shortenedTests(ROOT),
+        ),
         leases: program("bench/leases.ts", "100,000 leases, renewed and then left to expire"),
         migrate: program(
           "test/interop/migrate/main.ts",
