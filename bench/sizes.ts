@@ -38,7 +38,7 @@ const LIMIT_MS = 3_600_000;
 const REWRITTEN = 10;
 /** Progress is told after each of so many parts of the filling. */
 const PARTS = 20;
-/** Files take up to three times what was written while LevelDB merges them, and so bbolt's pages. */
+/** Files take up to three times what was written, while LevelDB merges them. */
 const quotaFlag = `--quota-backend-bytes=${3 * keys * (valueBytes + 100) + 2 * GIB}`;
 
 /** In this order; each is one of ./dev bench hold. */

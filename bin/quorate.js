@@ -10,7 +10,7 @@ import { launch } from "./launch.js";
 // microseconds a put. With young halves of 8 MiB: 254 and 22. With a full collection when the heap
 // has grown by 100 %, not 300, too: 190 and 21; by 70 %: 176 and 21; by 50 %: 172 and 24.
 //
-// The index of the keys is on V8's heap, which ends at 4 GiB unless it is told, some 30 million keys.
+// The index of the keys is on V8's heap, which by itself ends at 4 GiB: some 30 million keys.
 //
 // And two settings of the C library. Without the first each of Node's threads, and each of
 // LevelDB's, keeps freed memory in an arena of its own, 170 MiB after 20,000 puts instead of 145.

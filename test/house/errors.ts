@@ -8,7 +8,7 @@ import { type Finding, isCode, lineAt, type SourceFile } from "./tree.ts";
 /** Classes that extend Error itself, or its form without a stack, with the reason. */
 const outside: ReadonlyMap<string, string> = new Map([
   ["CodedError", "the base class"],
-  ["StacklessError", "the base of CodedError"],
+  ["StacklessError", "the base of EtcdError and StatusError"],
   ["EtcdError", "its code names an entry of etcd's catalogue"],
   ["ClientError", "its code names an entry of etcd's catalogue, or a gRPC status"],
   ["StatusError", "its code is gRPC's number"],

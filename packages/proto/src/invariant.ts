@@ -11,7 +11,6 @@
  * broken invariant is a defect of the program; the member stops.
  */
 import { CodedError } from "./wire/coded-error.ts";
-import { addStack } from "./wire/stackless-error.ts";
 
 /**
  * What always holds, by number: "RAFT-1" and so on. A number is never used again for another
@@ -23,7 +22,6 @@ export type InvariantList = Readonly<Record<`${Uppercase<string>}-${number}`, st
 export class InvariantError<Number extends string = string> extends CodedError<Number> {
   constructor(number: Number, text: string, detail: string) {
     super("InvariantError", number, `${number}: ${text}${detail === "" ? "" : ` (${detail})`}`);
-    addStack(this);
   }
 }
 

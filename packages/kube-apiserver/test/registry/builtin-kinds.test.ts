@@ -5,6 +5,7 @@ import type { KubeObject } from "@quorate/kube-storage";
 import { kindSource, parseFieldSelector } from "@quorate/kube-storage";
 import { configMaps } from "../../src/builtin/configmaps.ts";
 import { leases } from "../../src/builtin/leases.ts";
+import { withGeneratedSelector } from "../../src/builtin/rules/jobs.ts";
 import { secrets } from "../../src/builtin/secrets.ts";
 import { serviceAccounts } from "../../src/builtin/serviceaccounts.ts";
 import { failure, RegistryWorld, START_MS } from "../support/registry-world.ts";
@@ -196,4 +197,20 @@ test("tables have kubectl's columns and cells", async () => {
     }),
     "Name=x Holder=me Age=2m5s",
   );
+});
+
+test("a job without a name has labels that can be stored until it is refused for that", () => {
+  const { spec } = withGeneratedSelector({
+    apiVersion: "batch/v1",
+    kind: "Job",
+    metadata: { uid: "u" },
+    spec: {},
+  });
+  const { template } = spec as { template: { metadata: { labels: object } } };
+  assert.deepEqual(template.metadata.labels, {
+    "batch.kubernetes.io/controller-uid": "u",
+    "batch.kubernetes.io/job-name": "",
+    "controller-uid": "u",
+    "job-name": "",
+  });
 });

@@ -1,5 +1,3 @@
-import { StacklessError } from "./stackless-error.ts";
-
 /**
  * The convention for error classes, in every package:
  *
@@ -15,9 +13,10 @@ import { StacklessError } from "./stackless-error.ts";
  * StatusError of packages/rpc, whose code is gRPC's number; and DiskError of packages/host, which
  * imports nothing but has the same form.
  *
- * None but InvariantError has a list of calls (stackless-error.ts).
+ * Who catches one finds out by its list of calls where it came from. Refusals of requests have
+ * none: EtcdError and StatusError (stackless-error.ts).
  */
-export class CodedError<Code extends string> extends StacklessError {
+export class CodedError<Code extends string> extends Error {
   readonly code: Code;
 
   /**

@@ -67,7 +67,7 @@ export async function hashKV(
   }
 }
 
-/** The hash over the records of the bucket key at one revision. It is made once, of records in order. */
+/** The hash over the records of the bucket key at one revision, made once, of records in order. */
 class HistoryHash {
   readonly #index: KeyTree<KeyIndex>;
   readonly #compactRevision: number;

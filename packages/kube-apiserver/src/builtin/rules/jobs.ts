@@ -39,7 +39,8 @@ const NAME = "batch.kubernetes.io/job-name";
 export function withGeneratedSelector(job: KubeObject): KubeObject {
   const spec = objectOf(job["spec"]);
   if (spec["manualSelector"] === true) return job;
-  const { uid, name } = job.metadata;
+  // A job without a name is refused later.
+  const { uid = "", name = "" } = job.metadata;
   const template = objectOf(spec["template"]);
   const metadata = objectOf(template["metadata"]);
   const labels = {
