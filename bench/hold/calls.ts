@@ -246,7 +246,9 @@ export const heavyCalls: readonly HeavyCall[] = [
   {
     name: "compaction, physical",
     run: async (client, { limitMs }) => {
-      const { header } = await client.call(Range, { key: fromUtf8("one") }, limitMs);
+      // A revision that is not compacted yet, also when nobody else writes.
+      const one = { key: fromUtf8("one"), value: fromUtf8("1") };
+      const { header } = await client.call(Put, one, limitMs);
       await client.call(Compact, { revision: header!.revision, physical: true }, limitMs);
     },
   },
