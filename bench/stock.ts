@@ -122,8 +122,8 @@ export const goRows: readonly GoRow[] = [
   { name: "put by Go's clientv3, 1 client", clients: 1, part: 0.05, command: put },
   { name: "put by Go's clientv3, 100 clients", clients: 100, part: 1, command: put },
   { name: "put by Go's clientv3, 1000 clients", clients: 1000, part: 1, command: put },
-  { name: "get linearizable by Go's clientv3, 100 clients", clients: 100, part: 1, command: get },
-  { name: "get linearizable by Go's clientv3, 1000 clients", clients: 1000, part: 1, command: get },
+  { name: "get by Go's clientv3, 100 clients", clients: 100, part: 1, command: get },
+  { name: "get by Go's clientv3, 1000 clients", clients: 1000, part: 1, command: get },
   {
     name: "txn of a put by Go's clientv3, 100 clients",
     clients: 100,
