@@ -16,7 +16,7 @@ import type { Executable } from "../test/support/executables.ts";
 import { Agents, agentEnv } from "./agents.ts";
 import { leaderUrl } from "./calls.ts";
 import { comparison, inTurn, programsOf } from "./comparison.ts";
-import { callsNamed, type HeavyCall, sceneOf } from "./hold/calls.ts";
+import { callsNamed, type HeavyCall, type Scene, sceneOf } from "./hold/calls.ts";
 import { distinctValues, putMany } from "./hold/fill.ts";
 import { runCount } from "./load.ts";
 import { type PacedResult, runPaced } from "./paced.ts";
@@ -137,7 +137,7 @@ class Repeated {
     this.#ended.catch(() => {});
   }
 
-  async #run(call: HeavyCall, scene: ReturnType<typeof sceneOf>): Promise<number> {
+  async #run(call: HeavyCall, scene: Scene): Promise<number> {
     let times = 0;
     for (; !this.#isStopping; times++) await call.run(this.#client, scene);
     return times;

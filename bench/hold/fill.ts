@@ -8,6 +8,8 @@ const FILL_OPS = 100;
 const FILL_CALLS = 32;
 const LIMIT_MS = 180_000;
 const MAX_ATTEMPTS = 5;
+/** Random bytes of which values are parts. */
+const POOL_BYTES = 2 ** 22;
 
 /** Runs `task` for each number below `total`, some at a time. */
 export async function each(
@@ -85,5 +87,3 @@ export function distinctValues(sizeBytes: number): (i: number) => Uint8Array {
     return pool.subarray(at, at + sizeBytes);
   };
 }
-
-const POOL_BYTES = 2 ** 22;
