@@ -27,6 +27,7 @@ export * as snappb from "./src/gen/snap.ts";
 export * as v3electionpb from "./src/gen/v3election.ts";
 export * as v3lockpb from "./src/gen/v3lock.ts";
 export * as walpb from "./src/gen/wal.ts";
+export { goBool } from "./src/go-bool.ts";
 export { GrpcCode } from "./src/grpc-code.ts";
 export * as http2 from "./src/http2/http2.ts";
 export {

@@ -6,7 +6,7 @@
  */
 
 import { parseDuration } from "@quorate/host";
-import { CodedError, defined } from "@quorate/proto";
+import { CodedError, defined, goBool } from "@quorate/proto";
 
 /**
  * The kinds of value, as help names them. "strings" is a comma-separated list; a repeated flag
@@ -153,8 +153,8 @@ const parsers = {
 
 /** A boolean as Go's strconv.ParseBool reads it. Throws Error with Go's text. */
 export function parseBool(text: string): boolean {
-  if (/^(?:1|t|T|true|TRUE|True)$/.test(text)) return true;
-  if (/^(?:0|f|F|false|FALSE|False)$/.test(text)) return false;
+  const value = goBool(text);
+  if (value !== undefined) return value;
   throw new Error(`strconv.ParseBool: parsing ${JSON.stringify(text)}: invalid syntax`);
 }
 

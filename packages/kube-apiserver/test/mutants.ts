@@ -91,7 +91,7 @@ export const BUGS: Readonly<Record<string, CatalogueBug>> = {
   },
   "pods take secrets that their account does not have": {
     at: "kube-apiserver/src/admission/service-account.ts#enforcesSecrets",
-    find: "return TRUE.has($value);",
+    find: "return goBool($value) === true;",
     put: "return false;",
     tests: [`${INTEROP}/accounts.test.ts`],
     sim: "no",

@@ -3,6 +3,7 @@
  * etcdserver/api/v2http/client.go, parseKeyRequest).
  */
 import type { HttpHead } from "@quorate/host";
+import { goBool } from "@quorate/proto";
 import { MAX_LEASE_TTL_SECONDS } from "@quorate/store";
 import { V2Error } from "./errors.ts";
 import { type Form, FormError, firstValue, parseForm } from "./form.ts";
@@ -122,15 +123,11 @@ function index(form: Form, name: string): number {
   return Number(value < MAX_INDEX ? value : MAX_INDEX);
 }
 
-const TRUE: ReadonlySet<string> = new Set(["1", "t", "T", "TRUE", "true", "True"]);
-const FALSE: ReadonlySet<string> = new Set(["0", "f", "F", "FALSE", "false", "False"]);
-
 /** As strconv.ParseBool. */
 function flag(form: Form, name: string, text = `invalid value for "${name}"`): boolean {
-  const value = form.get(name)?.[0];
-  if (value === undefined || FALSE.has(value)) return false;
-  if (TRUE.has(value)) return true;
-  throw new V2Error("InvalidField", text);
+  const value = goBool(form.get(name)?.[0] ?? "false");
+  if (value === undefined) throw new V2Error("InvalidField", text);
+  return value;
 }
 
 /** etcd's durations overflow from 292 years on; a lease ends at 285, and so does what is taken. */

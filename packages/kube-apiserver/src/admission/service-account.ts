@@ -4,15 +4,13 @@
  */
 import { type Clock, type Random, sleep } from "@quorate/host";
 import { generateName, type KubeObject, notFound, throwIfAborted } from "@quorate/kube-storage";
-import { quoteText } from "@quorate/proto";
+import { goBool, quoteText } from "@quorate/proto";
 import type { AdmissionAttributes } from "./admission.ts";
 import { type AdmissionPlugin, admissionForbidden, type FindNamed } from "./chain.ts";
 
 const DEFAULT_NAME = "default";
 const MIRROR_POD = "kubernetes.io/config.mirror";
 const ENFORCES_SECRETS = "kubernetes.io/enforce-mountable-secrets";
-/** What Go's strconv.ParseBool takes as true. */
-const TRUE = new Set(["1", "t", "T", "TRUE", "true", "True"]);
 const TOKEN_VOLUME = "kube-api-access-";
 const TOKEN_PATH = "/var/run/secrets/kubernetes.io/serviceaccount";
 const TOKEN_SECONDS = 3607;
@@ -293,7 +291,7 @@ function refusedSecret(
 }
 
 function enforcesSecrets({ metadata }: ServiceAccount): boolean {
-  return TRUE.has(metadata.annotations?.[ENFORCES_SECRETS] ?? "");
+  return goBool(metadata.annotations?.[ENFORCES_SECRETS] ?? "") === true;
 }
 
 function namesOf(references: readonly Named[] = []): ReadonlySet<string> {

@@ -4,7 +4,7 @@
  */
 
 import { type DurationProblem, parseDuration } from "@quorate/host";
-import { CodedError } from "@quorate/proto";
+import { CodedError, goBool } from "@quorate/proto";
 
 /** A text that is not a value of the wanted type. */
 export class ValueError extends CodedError<"BadValue"> {
@@ -13,14 +13,11 @@ export class ValueError extends CodedError<"BadValue"> {
   }
 }
 
-const TRUE = new Set(["1", "t", "T", "true", "TRUE", "True"]);
-const FALSE = new Set(["0", "f", "F", "false", "FALSE", "False"]);
-
 /** A boolean in the spellings of Go's strconv.ParseBool. */
 export function parseBool(text: string): boolean {
-  if (TRUE.has(text)) return true;
-  if (FALSE.has(text)) return false;
-  throw new ValueError("parse error (expected true or false)");
+  const value = goBool(text);
+  if (value === undefined) throw new ValueError("parse error (expected true or false)");
+  return value;
 }
 
 const INTEGER = /^([+-]?)(?:0[xX]([0-9a-fA-F_]+)|0[bB]([01_]+)|0[oO]?([0-7_]+)|([0-9][0-9_]*))$/;
