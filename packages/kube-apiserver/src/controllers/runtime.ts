@@ -26,6 +26,7 @@ import {
   namespaceLifecycle,
   namespacesOf,
 } from "../admission/namespace-lifecycle.ts";
+import { nodeTaints } from "../admission/node-taints.ts";
 import { ownerReferencesPermission } from "../admission/owner-references.ts";
 import type { PluginName } from "../admission/plugin-names.ts";
 import { PolicyList } from "../admission/policy-config.ts";
@@ -191,6 +192,7 @@ export class PolicyRuntime {
           random: random.fork("tokens of pods"),
         }),
       ),
+      ...optional("TaintNodesByCondition", nodeTaints),
       ...optional("Priority", () => podPriority(this.#defaultPriorities, this.#finder(PRIORITIES))),
       ...optional("RuntimeClass", () => runtimeClass(this.#finder(RUNTIMES))),
       signerPermissions(authorizer),
