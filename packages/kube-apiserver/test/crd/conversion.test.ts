@@ -193,6 +193,20 @@ describe("conversion by webhook", () => {
     const { metadata } = await world.get("boxes", "labelled");
     assert.deepEqual([metadata.labels, metadata.generation], [{ by: "webhook" }, 1]);
   });
+
+  test("an object that apply left without metadata is converted, as a webhook in Go does it", async () => {
+    webhook.change = (response) => ({
+      ...response,
+      convertedObjects: (response["convertedObjects"] as KubeObject[]).map((one) => ({
+        ...one,
+        metadata: {},
+      })),
+    });
+    const { metadata: _, ...left }: KubeObject = box("v1", "x", { size: 1 });
+    const [converted] = await world.find("boxes", "v2")!.convert([left as KubeObject]);
+    webhook.change = (one) => one;
+    assert.deepEqual(converted, { ...box("v2", "x", { length: 1 }), metadata: {} });
+  });
 });
 
 describe("bounds of conversion", () => {
