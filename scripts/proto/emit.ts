@@ -32,12 +32,13 @@ function emitImports(file: File, body: string): string[] {
   const cold = file.messages.some((message) => !message.hot);
   if (cold) lines.push(`import { tableCodec } from "../table/codec.ts";`);
   if (hot) lines.push(`import { fieldNames } from "../table/fields.ts";`);
+  if (hot) lines.push(`import { BaseCodec } from "../wire/base-codec.ts";`);
   if (/\bEMPTY\b/.test(body)) lines.push(`import { EMPTY } from "../wire/bytes.ts";`);
   lines.push(`import type { MessageType as Codec } from "../wire/message.ts";`);
   if (hot) {
-    const added = /\badded\(/.test(body) ? "added, " : "";
-    lines.push(`import { ${added}Reader } from "../wire/reader.ts";`);
-    lines.push(`import { sharedWriter, type Writer } from "../wire/writer.ts";`);
+    const reader = /\badded\(/.test(body) ? "import { added, type" : "import type {";
+    lines.push(`${reader} Reader } from "../wire/reader.ts";`);
+    lines.push(`import type { Writer } from "../wire/writer.ts";`);
   }
   const imports = new Map<string, Map<string, boolean>>();
   for (const field of file.messages.flatMap((message) => message.members.flatMap(fieldsOf))) {
@@ -117,33 +118,19 @@ function emitMessage(message: Message): string {
   const lines = [
     ...emitInterface(message),
     "",
-    `export const ${ts}: Codec<${ts}> = {`,
-    `  typeName: "${fullName}",`,
+    `class ${ts}Codec extends BaseCodec<${ts}> {`,
+    `  readonly typeName = "${fullName}";`,
     "",
-    `  create(${members.length > 0 ? "init" : "_init"}: Partial<${ts}> = {}): ${ts} {`,
-    "    return {",
-    ...members.map((member) => `      ${nameOf(member)}: ${emitInit(member)},`),
-    "    };",
-    "  },",
-    "",
-    `  encode(m: Partial<${ts}>): Uint8Array {`,
-    "    sharedWriter.reset();",
-    `    ${ts}.encodeTo(sharedWriter, m);`,
-    "    return sharedWriter.finish();",
-    "  },",
+    `  zero(): ${ts} {`,
+    ...brackets("return {", members.map(zeroProperty), "};").map((line) => `    ${line}`),
+    "  }",
     "",
     `  encodeTo(${members.length > 0 ? "w" : "_w"}: Writer, ${members.length > 0 ? "m" : "_m"}: Partial<${ts}>): void {`,
     ...members.flatMap(emitEncode),
-    "  },",
-    "",
-    `  decode(bytes: Uint8Array): ${ts} {`,
-    `    return ${ts}.decodeFrom(new Reader(bytes));`,
-    "  },",
+    "  }",
     "",
     `  decodeFrom(r: Reader, into?: ${ts}): ${ts} {`,
-    `    const m: ${ts} = into ?? {`,
-    ...members.map((member) => `      ${nameOf(member)}: ${emitDefault(member)},`),
-    "    };",
+    "    const m = into ?? this.zero();",
     "    let tag = 0;",
     "    try {",
     "      while (r.pos < r.end) {",
@@ -152,15 +139,16 @@ function emitMessage(message: Message): string {
     "        switch (tag) {",
     ...members.flatMap((member) => emitDecode(member)),
     "          default:",
-    `            r.skip(tag, fieldNames("${fullName}"));`,
+    "            r.skip(tag, fieldNames(this.typeName));",
     "        }",
     "      }",
     "    } catch (e) {",
-    `      throw r.failed(e, "${fullName}", fieldNames("${fullName}"), tag);`,
+    "      throw r.failed(e, this.typeName, fieldNames(this.typeName), tag);",
     "    }",
     "    return m;",
-    "  },",
-    "};",
+    "  }",
+    "}",
+    `export const ${ts}: Codec<${ts}> = new ${ts}Codec();`,
   ];
   return `${lines.join("\n")}\n`;
 }
@@ -196,18 +184,17 @@ function emitProperty(member: Member): string[] {
   ];
 }
 
-function emitDefault(member: Member): string {
+/** A property of a message of defaults. */
+function zeroProperty(member: Member): string {
+  return `${nameOf(member)}: ${zeroOf(member)}`;
+}
+
+function zeroOf(member: Member): string {
   if ("oneof" in member) return "undefined";
   const { field } = member;
   if (field.repeated) return "[]";
   if (field.presence === "optional") return "undefined";
   return zero(field.type);
-}
-
-function emitInit(member: Member): string {
-  const fallback = emitDefault(member);
-  const value = `init.${nameOf(member)}`;
-  return fallback === "undefined" ? value : `${value} ?? ${fallback}`;
 }
 
 function emitEncode(member: Member): string[] {

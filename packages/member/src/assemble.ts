@@ -22,7 +22,7 @@ import { SentSnapshots } from "./apply/sent-snapshots.ts";
 import { SnapshotInstall } from "./apply/snapshot-install.ts";
 import { SnapshotReceiver } from "./apply/snapshot-receiver.ts";
 import { SnapshotSender } from "./apply/snapshot-sender.ts";
-import { Readiness, StoreExchange } from "./apply/store-exchange.ts";
+import { StoreExchange } from "./apply/store-exchange.ts";
 import type { Bootstrapped } from "./bootstrap.ts";
 import { MEMBER_BOUNDS } from "./bounds.ts";
 import type { MemberConfig } from "./config/member-config.ts";
@@ -107,7 +107,6 @@ export interface MemberParts extends MemberInputs {
   readonly autoPromotion: AutoPromotion;
   readonly publication: Publication;
   readonly corruption: Corruption;
-  readonly readiness: Readiness;
   readonly loop: MemberLoop;
   readonly slowDisk: SlowDisk;
   readonly firstElection: FirstElection;
@@ -448,7 +447,6 @@ export function assemble(inputs: MemberInputs): MemberParts {
     leadership,
     watches,
   });
-  const readiness = new Readiness(exchange, corruption);
 
   // --- The loop ---
 
@@ -569,7 +567,6 @@ export function assemble(inputs: MemberInputs): MemberParts {
     autoPromotion,
     publication,
     corruption,
-    readiness,
     loop,
     slowDisk,
     firstElection,

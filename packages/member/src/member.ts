@@ -315,11 +315,10 @@ export class Member {
 
   /** Reads when the store that the read needs is there. */
   async #read<T>(caller: Caller, { access, run }: ReadRequest<T>): Promise<T> {
-    const { readiness } = this.#parts;
     const needed = NEEDED_STORE[access.kind];
-    if (!readiness.isServable && needed !== "none") {
-      if (needed === "servable") await readiness.servable();
-      else await readiness.readable();
+    if (!this.isServable && needed !== "none") {
+      await this.#parts.exchange.over();
+      if (needed === "servable") await this.corruption.healed();
     }
     // Looked at last, after all that had to be waited for.
     const admission = this.#admit(caller, access);
@@ -378,7 +377,8 @@ export class Member {
   /** Resolves when users and roles of the store are those of the cluster and may be shown. */
   async current(): Promise<void> {
     await this.#parts.reads.wait();
-    await this.#parts.readiness.servable();
+    await this.#parts.exchange.over();
+    await this.corruption.healed();
   }
 
   /** An id for a lease whose client has none in mind. */
@@ -411,7 +411,7 @@ export class Member {
 
   /** Whether clients may be shown what is in the store now. */
   get isServable(): boolean {
-    return this.#parts.readiness.isServable;
+    return this.#parts.store.withheld === 0;
   }
 
   /** 0n where none is known. */

@@ -90,8 +90,10 @@ export function transportObserver(
       for (const family of byPair) family.remove(local, peer);
       names.delete(id);
     },
-    sent: (id, sizeBytes) => metrics.peerSentBytes.with(name(id)).add(sizeBytes),
-    received: (id, sizeBytes) => metrics.peerReceivedBytes.with(name(id)).add(sizeBytes),
+    traffic: (id) => ({
+      sent: metrics.peerSentBytes.with(name(id)),
+      received: metrics.peerReceivedBytes.with(name(id)),
+    }),
     dropped: (id, _type, count) => {
       if (!isRemoved(id)) metrics.peerSentFailures.with(name(id)).add(count);
     },

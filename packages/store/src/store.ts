@@ -134,8 +134,9 @@ export class Store {
   readonly #path: string;
   readonly #options: StoreOptions;
   #position: Position;
-  /** The index in the last batch that is being written or on disk. */
+  /** The index in the last batch that is being written or on disk, and the configuration. */
   #writtenIndex: number;
+  #writtenConf: raftpb.ConfState | undefined;
   /**
    * The store's revision before the entry that is being applied in steps; undefined if there is
    * none.
@@ -174,7 +175,8 @@ export class Store {
         this.#liveBytes.write(backend, this.#position.index);
       if (this.#writtenIndex === this.#position.index) return;
       this.#writtenIndex = this.#position.index;
-      writePosition(backend, this.#position);
+      writePosition(backend, this.#position, this.#writtenConf);
+      this.#writtenConf = this.#position.confState;
     };
   }
 

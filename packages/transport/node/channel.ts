@@ -22,7 +22,7 @@ import { type ChannelKind, FrameBatch, FrameError, PREFIX_BYTES } from "../src/f
 import { RareLog } from "../src/rare-log.ts";
 import { type Dial, DialError, dialSocket, parsePeerUrl, watchLink } from "./dial.ts";
 import { STREAM_PATH } from "./headers.ts";
-import type { Shared } from "./options.ts";
+import type { Shared, Traffic } from "./options.ts";
 import { refusedBy } from "./request.ts";
 import { Carrier, MessageReader, type OutgoingStream, requestStream } from "./stream.ts";
 
@@ -56,6 +56,7 @@ export class Channel {
   readonly #kind: ChannelKind;
   readonly #listener: ChannelListener;
   readonly #logger: Logger;
+  readonly #traffic: Traffic;
   readonly #backoff: Backoff;
   readonly #batch = new FrameBatch();
   #urls: readonly string[];
@@ -94,6 +95,7 @@ export class Channel {
     this.#kind = kind;
     this.#listener = listener;
     this.#logger = shared.logger;
+    this.#traffic = shared.observer.traffic(id);
     this.#rareLog = new RareLog(shared.clock);
     this.#readLog = new RareLog(shared.clock);
     const options = { quickMs: quickRetryMs, firstMs: leastRetryMs, mostMs: mostRetryMs };
@@ -210,8 +212,7 @@ export class Channel {
     const carrier = this.#carrier;
     if (carrier === undefined || this.#batch.count === 0) return;
     try {
-      const bytes = carrier.write(this.#batch, () => this.#left(carrier));
-      this.#shared.observer.sent(this.#id, bytes);
+      this.#traffic.sent.add(carrier.write(this.#batch, () => this.#left(carrier)));
     } catch (error) {
       if (!(error instanceof FrameError)) throw error;
       this.#logger.warn("failed to send Raft messages", {

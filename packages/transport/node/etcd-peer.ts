@@ -159,7 +159,7 @@ export class EtcdPeer {
       () => {
         this.#posts.delete(aborter);
         this.#postsFail = false;
-        observer.sent(this.#id, encoded.length);
+        observer.traffic(this.#id).sent.add(encoded.length);
       },
       (error: unknown) => {
         this.#posts.delete(aborter);

@@ -124,7 +124,7 @@ export class EtcdRequests {
     const message = decodeMessage(Buffer.concat(chunks));
     if (message.from !== from || message.to !== options.selfId)
       throw new FrameError("a message of another member, or for another");
-    observer.received(from, sizeBytes);
+    observer.traffic(from).received.add(sizeBytes);
     listener.received([message]);
   }
 

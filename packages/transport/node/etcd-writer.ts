@@ -83,7 +83,7 @@ export class EtcdWriter {
       sizeBytes += encoded.length;
     }
     if (parts.length === 0) return;
-    observer.sent(id, sizeBytes);
+    observer.traffic(id).sent.add(sizeBytes);
     this.#write(concat(parts), parts.length);
   }
 

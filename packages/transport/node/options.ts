@@ -88,6 +88,18 @@ export type RefusalReason =
   | "asking"
   | "request";
 
+/** A count of bytes that grows. */
+interface ByteCount {
+  add(sizeBytes: number): void;
+}
+
+/** What goes over the link to a member, frames included. */
+export interface Traffic {
+  /** Bytes given to the link. */
+  readonly sent: ByteCount;
+  readonly received: ByteCount;
+}
+
 /** Observations of a transport's work: plain calls, ids as they are. Every part may do nothing. */
 export interface TransportObserver {
   /**
@@ -95,9 +107,8 @@ export interface TransportObserver {
    * end after this.
    */
   known(id: bigint, isKnown: boolean): void;
-  /** Bytes given to the link, and bytes that came from it, frames included. */
-  sent(id: bigint, sizeBytes: number): void;
-  received(id: bigint, sizeBytes: number): void;
+  /** Where bytes to and from a member are counted: a link asks once, when it is made. */
+  traffic(id: bigint): Traffic;
   /** Messages of one type that were dropped instead of sent. */
   dropped(id: bigint, type: raftpb.MessageType, count: number): void;
   /** Something from the peer that could not be read, or was not for this member. */
@@ -184,11 +195,12 @@ export function resolveOptions(options: Http2TransportOptions): ResolvedOptions 
   return resolved;
 }
 
+const UNCOUNTED: ByteCount = { add() {} };
+
 /** No work of anyone's: where no observer was given. */
 export const silentObserver: TransportObserver = {
   known() {},
-  sent() {},
-  received() {},
+  traffic: () => ({ sent: UNCOUNTED, received: UNCOUNTED }),
   dropped() {},
   receiveFailed() {},
   active() {},

@@ -62,9 +62,10 @@ export class SnapshotReceiver {
     let fields: Record<string, string | number> = this.#fields(from);
     observer.snapshotReceiveStarted(from);
     let taken = false;
+    const { received } = observer.traffic(from);
     const frames = this.#parts(source, (bytes) => {
       sizeBytes += bytes;
-      observer.received(from, bytes);
+      received.add(bytes);
     });
     try {
       const first = await frames.next();

@@ -248,7 +248,7 @@ export class SnapshotSender {
   async #writePiece(stream: Sink, piece: Uint8Array): Promise<void> {
     if (stream.destroyed || stream.closed === true) return;
     this.#sentBytes += piece.length;
-    this.#shared.observer.sent(this.#id, piece.length);
+    this.#shared.observer.traffic(this.#id).sent.add(piece.length);
     if (stream.write(piece)) return;
     let done: () => void = () => {};
     const free = new Promise<void>((resolve) => {

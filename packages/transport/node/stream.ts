@@ -27,7 +27,7 @@ import {
 } from "../src/tunnel.ts";
 import { DialError } from "./dial.ts";
 import { answerHeaders, requestHeaders, STREAM_PATH } from "./headers.ts";
-import type { ResolvedOptions, Shared } from "./options.ts";
+import type { ResolvedOptions, Shared, Traffic } from "./options.ts";
 import type { Answer } from "./request.ts";
 
 /** In a request: its sender reads messages on this stream too. Members before 0.2 do not. */
@@ -332,6 +332,7 @@ interface MessageReaderParts {
 export class MessageReader {
   readonly #parts: MessageReaderParts;
   readonly #from: bigint;
+  readonly #traffic: Traffic;
   readonly #listener: MessageListener;
   readonly #decoder: MessageDecoder;
 
@@ -341,6 +342,7 @@ export class MessageReader {
   constructor(parts: MessageReaderParts, from: bigint, listener: MessageListener) {
     this.#parts = parts;
     this.#from = from;
+    this.#traffic = parts.shared.observer.traffic(from);
     this.#listener = listener;
     this.#decoder = parts.decoder ?? new FrameDecoder(parts.shared.options.maxMessageBytes);
   }
@@ -348,7 +350,7 @@ export class MessageReader {
   /** Takes the next bytes. Bytes that are no messages end the connection. */
   take(chunk: Uint8Array): void {
     const { shared, rareLog, connection } = this.#parts;
-    const { observer, options } = shared;
+    const { options } = shared;
     const messages: raftpb.Message[] = [];
     let messageBytes = 0;
     try {
@@ -362,7 +364,7 @@ export class MessageReader {
       logDamage(shared, rareLog, this.#from, error);
       connection.destroy();
     }
-    if (messageBytes > 0) observer.received(this.#from, messageBytes);
+    if (messageBytes > 0) this.#traffic.received.add(messageBytes);
     // What came whole before the failure is good.
     if (messages.length > 0) this.#listener.received(messages);
   }

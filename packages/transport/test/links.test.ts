@@ -436,12 +436,14 @@ describe("what is counted", () => {
     const sent = new Map<bigint, number>();
     const received = new Map<bigint, number>();
     const events: string[] = [];
-    const add = (map: Map<bigint, number>) => (id: bigint, bytes: number) =>
-      map.set(id, (map.get(id) ?? 0) + bytes);
+    const traffic = (id: bigint) => ({
+      sent: { add: (bytes: number) => sent.set(id, (sent.get(id) ?? 0) + bytes) },
+      received: { add: (bytes: number) => received.set(id, (received.get(id) ?? 0) + bytes) },
+    });
     const a = await member(net, 1n, {
       observer: {
         known: (id, isKnown) => events.push(`known ${id} ${isKnown}`),
-        sent: add(sent),
+        traffic: (id) => ({ ...traffic(id), received: { add() {} } }),
         active: (id, active) => events.push(`active ${id} ${active}`),
         roundTrip: (id, ms) => assert.ok(id === 2n && ms >= 0),
         snapshotSendStarted: (id) => events.push(`sending ${id}`),
@@ -451,7 +453,7 @@ describe("what is counted", () => {
     });
     const b = await member(net, 2n, {
       observer: {
-        received: add(received),
+        traffic: (id) => ({ ...traffic(id), sent: { add() {} } }),
         snapshotReceiveStarted: (id) => events.push(`receiving ${id}`),
         snapshotReceiveEnded: (id, taken, _ms, bytes) =>
           events.push(`received ${id} ${taken} ${bytes > 100_000}`),

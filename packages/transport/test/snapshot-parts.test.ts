@@ -89,8 +89,10 @@ function setUp() {
     listener,
     observer: {
       ...silentObserver,
-      sent: (id, bytes) => observed.push(`${bytes} bytes to ${id}`),
-      received: (id, bytes) => observed.push(`${bytes} bytes of ${id}`),
+      traffic: (id) => ({
+        sent: { add: (bytes) => observed.push(`${bytes} bytes to ${id}`) },
+        received: { add: (bytes) => observed.push(`${bytes} bytes of ${id}`) },
+      }),
       receiveFailed: (id) => observed.push(`failed of ${id}`),
       snapshotSendStarted: (id) => observed.push(`begins to ${id}`),
       snapshotSendEnded: (id, taken, ms, bytes) =>

@@ -138,9 +138,11 @@ export class Healer {
     const begun = new Promise<void>((resolve) => this.#parts.clock.endOfTurn(resolve));
     const healing = begun.then(() => this.#heal());
     this.isUnsure = false;
+    this.#parts.store.withheld++;
     this.#healing = healing.finally(() => {
       if (this.#parts.hasEnded()) return;
       this.#healing = undefined;
+      this.#parts.store.withheld--;
       this.isUnsure = false;
       this.#parts.served();
     });

@@ -63,7 +63,8 @@ export class PeerMessages {
 
   /** Messages of a peer's stream. */
   received(messages: readonly raftpb.Message[]): void {
-    this.#parts.departure.heard(messages);
+    const { departure } = this.#parts;
+    if (departure.isListening) departure.heard(messages);
     this.step(this.#admit(messages));
   }
 

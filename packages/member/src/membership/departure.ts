@@ -55,6 +55,11 @@ export class Departure {
   /** When this member learnt that it was removed. */
   #sinceMs: number | undefined;
   #removal: Removal | undefined;
+  /**
+   * True while this member waits for the one voter that is left: the messages of peers are looked
+   * at by `heard`.
+   */
+  isListening = false;
   /** A peer is known to know of the removal. */
   #isKnown = false;
   /** At most two: the wait, and its end once a peer knows. */
@@ -70,8 +75,8 @@ export class Departure {
     this.#begin();
     this.#removal = removal;
     const { electionTimeoutMs, logger, memberId } = this.#parts;
-    const isNeeded = removal.voters === 1;
-    if (isNeeded) {
+    this.isListening = removal.voters === 1;
+    if (this.isListening) {
       logger.warn(
         "the removed member stays until the one voter that is left has committed the removal",
         {
@@ -82,7 +87,7 @@ export class Departure {
         },
       );
     }
-    this.#endAfter(isNeeded ? MAX_LAST_VOTER_WAIT_MS : GRACE_ELECTIONS * electionTimeoutMs);
+    this.#endAfter(this.isListening ? MAX_LAST_VOTER_WAIT_MS : GRACE_ELECTIONS * electionTimeoutMs);
   }
 
   /**
@@ -90,11 +95,10 @@ export class Departure {
    * removal.
    */
   heard(messages: readonly raftpb.Message[]): void {
-    const removal = this.#removal;
-    if (removal?.voters !== 1 || this.#isKnown) return;
+    const { index = 0 } = this.#removal ?? {};
     if (
       messages.some(
-        ({ type, commit }) => (type === MsgApp || type === MsgHeartbeat) && commit >= removal.index,
+        ({ type, commit }) => (type === MsgApp || type === MsgHeartbeat) && commit >= index,
       )
     )
       this.known();
@@ -110,6 +114,7 @@ export class Departure {
     }
     if (this.#isKnown) return;
     this.#isKnown = true;
+    this.isListening = false;
     this.#endAfter(Math.max(0, this.#sinceMs + LEAST_MS - clock.monotonicMs()));
   }
 

@@ -17,6 +17,11 @@ export interface StoreFollower {
 export class StoreRef {
   /** The store in use. Not to be kept beyond the present turn of the event loop. */
   current: Store;
+  /**
+   * How many reasons there are to show nothing of it to clients: another store takes its place,
+   * this member differs from the others.
+   */
+  withheld = 0;
   readonly #followers: StoreFollower[] = [];
 
   constructor(store: Store) {

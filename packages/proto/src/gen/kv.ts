@@ -2,10 +2,11 @@
 /** Stored records: a key's value at a revision, and the events a watch delivers. */
 
 import { fieldNames } from "../table/fields.ts";
+import { BaseCodec } from "../wire/base-codec.ts";
 import { EMPTY } from "../wire/bytes.ts";
 import type { MessageType as Codec } from "../wire/message.ts";
-import { Reader } from "../wire/reader.ts";
-import { sharedWriter, type Writer } from "../wire/writer.ts";
+import type { Reader } from "../wire/reader.ts";
+import type { Writer } from "../wire/writer.ts";
 
 /** mvccpb.Event.EventType. */
 export const Event_EventType = {
@@ -28,25 +29,12 @@ export interface KeyValue {
   lease: bigint;
 }
 
-export const KeyValue: Codec<KeyValue> = {
-  typeName: "mvccpb.KeyValue",
+class KeyValueCodec extends BaseCodec<KeyValue> {
+  readonly typeName = "mvccpb.KeyValue";
 
-  create(init: Partial<KeyValue> = {}): KeyValue {
-    return {
-      key: init.key ?? EMPTY,
-      createRevision: init.createRevision ?? 0,
-      modRevision: init.modRevision ?? 0,
-      version: init.version ?? 0,
-      value: init.value ?? EMPTY,
-      lease: init.lease ?? 0n,
-    };
-  },
-
-  encode(m: Partial<KeyValue>): Uint8Array {
-    sharedWriter.reset();
-    KeyValue.encodeTo(sharedWriter, m);
-    return sharedWriter.finish();
-  },
+  zero(): KeyValue {
+    return { key: EMPTY, createRevision: 0, modRevision: 0, version: 0, value: EMPTY, lease: 0n };
+  }
 
   encodeTo(w: Writer, m: Partial<KeyValue>): void {
     if (m.key !== undefined && m.key.length > 0) {
@@ -73,21 +61,10 @@ export const KeyValue: Codec<KeyValue> = {
       w.uint32(48);
       w.bigInt64(m.lease);
     }
-  },
-
-  decode(bytes: Uint8Array): KeyValue {
-    return KeyValue.decodeFrom(new Reader(bytes));
-  },
+  }
 
   decodeFrom(r: Reader, into?: KeyValue): KeyValue {
-    const m: KeyValue = into ?? {
-      key: EMPTY,
-      createRevision: 0,
-      modRevision: 0,
-      version: 0,
-      value: EMPTY,
-      lease: 0n,
-    };
+    const m = into ?? this.zero();
     let tag = 0;
     try {
       while (r.pos < r.end) {
@@ -113,15 +90,16 @@ export const KeyValue: Codec<KeyValue> = {
             m.lease = r.bigInt64();
             break;
           default:
-            r.skip(tag, fieldNames("mvccpb.KeyValue"));
+            r.skip(tag, fieldNames(this.typeName));
         }
       }
     } catch (e) {
-      throw r.failed(e, "mvccpb.KeyValue", fieldNames("mvccpb.KeyValue"), tag);
+      throw r.failed(e, this.typeName, fieldNames(this.typeName), tag);
     }
     return m;
-  },
-};
+  }
+}
+export const KeyValue: Codec<KeyValue> = new KeyValueCodec();
 
 /** mvccpb.Event. */
 export interface Event {
@@ -138,22 +116,12 @@ export interface Event {
   prevKv: Uint8Array | undefined;
 }
 
-export const Event: Codec<Event> = {
-  typeName: "mvccpb.Event",
+class EventCodec extends BaseCodec<Event> {
+  readonly typeName = "mvccpb.Event";
 
-  create(init: Partial<Event> = {}): Event {
-    return {
-      type: init.type ?? 0,
-      kv: init.kv,
-      prevKv: init.prevKv,
-    };
-  },
-
-  encode(m: Partial<Event>): Uint8Array {
-    sharedWriter.reset();
-    Event.encodeTo(sharedWriter, m);
-    return sharedWriter.finish();
-  },
+  zero(): Event {
+    return { type: 0, kv: undefined, prevKv: undefined };
+  }
 
   encodeTo(w: Writer, m: Partial<Event>): void {
     if (m.type !== undefined && m.type !== 0) {
@@ -168,18 +136,10 @@ export const Event: Codec<Event> = {
       w.uint32(26);
       w.view(m.prevKv);
     }
-  },
-
-  decode(bytes: Uint8Array): Event {
-    return Event.decodeFrom(new Reader(bytes));
-  },
+  }
 
   decodeFrom(r: Reader, into?: Event): Event {
-    const m: Event = into ?? {
-      type: 0,
-      kv: undefined,
-      prevKv: undefined,
-    };
+    const m = into ?? this.zero();
     let tag = 0;
     try {
       while (r.pos < r.end) {
@@ -196,12 +156,13 @@ export const Event: Codec<Event> = {
             m.prevKv = r.viewMerged(m.prevKv);
             break;
           default:
-            r.skip(tag, fieldNames("mvccpb.Event"));
+            r.skip(tag, fieldNames(this.typeName));
         }
       }
     } catch (e) {
-      throw r.failed(e, "mvccpb.Event", fieldNames("mvccpb.Event"), tag);
+      throw r.failed(e, this.typeName, fieldNames(this.typeName), tag);
     }
     return m;
-  },
-};
+  }
+}
+export const Event: Codec<Event> = new EventCodec();

@@ -6,10 +6,11 @@
 
 import { tableCodec } from "../table/codec.ts";
 import { fieldNames } from "../table/fields.ts";
+import { BaseCodec } from "../wire/base-codec.ts";
 import { EMPTY } from "../wire/bytes.ts";
 import type { MessageType as Codec } from "../wire/message.ts";
-import { added, Reader } from "../wire/reader.ts";
-import { sharedWriter, type Writer } from "../wire/writer.ts";
+import { added, type Reader } from "../wire/reader.ts";
+import type { Writer } from "../wire/writer.ts";
 
 /** raftpb.EntryType. */
 export const EntryType = {
@@ -78,23 +79,12 @@ export interface Entry {
   data: Uint8Array;
 }
 
-export const Entry: Codec<Entry> = {
-  typeName: "raftpb.Entry",
+class EntryCodec extends BaseCodec<Entry> {
+  readonly typeName = "raftpb.Entry";
 
-  create(init: Partial<Entry> = {}): Entry {
-    return {
-      type: init.type ?? 0,
-      term: init.term ?? 0,
-      index: init.index ?? 0,
-      data: init.data ?? EMPTY,
-    };
-  },
-
-  encode(m: Partial<Entry>): Uint8Array {
-    sharedWriter.reset();
-    Entry.encodeTo(sharedWriter, m);
-    return sharedWriter.finish();
-  },
+  zero(): Entry {
+    return { type: 0, term: 0, index: 0, data: EMPTY };
+  }
 
   encodeTo(w: Writer, m: Partial<Entry>): void {
     w.uint32(8);
@@ -107,19 +97,10 @@ export const Entry: Codec<Entry> = {
       w.uint32(34);
       w.view(m.data);
     }
-  },
-
-  decode(bytes: Uint8Array): Entry {
-    return Entry.decodeFrom(new Reader(bytes));
-  },
+  }
 
   decodeFrom(r: Reader, into?: Entry): Entry {
-    const m: Entry = into ?? {
-      type: 0,
-      term: 0,
-      index: 0,
-      data: EMPTY,
-    };
+    const m = into ?? this.zero();
     let tag = 0;
     try {
       while (r.pos < r.end) {
@@ -139,15 +120,16 @@ export const Entry: Codec<Entry> = {
             m.data = r.view();
             break;
           default:
-            r.skip(tag, fieldNames("raftpb.Entry"));
+            r.skip(tag, fieldNames(this.typeName));
         }
       }
     } catch (e) {
-      throw r.failed(e, "raftpb.Entry", fieldNames("raftpb.Entry"), tag);
+      throw r.failed(e, this.typeName, fieldNames(this.typeName), tag);
     }
     return m;
-  },
-};
+  }
+}
+export const Entry: Codec<Entry> = new EntryCodec();
 
 /** raftpb.ConfState. */
 export interface ConfState {
@@ -203,33 +185,27 @@ export interface Message {
   responses: Message[];
 }
 
-export const Message: Codec<Message> = {
-  typeName: "raftpb.Message",
+class MessageCodec extends BaseCodec<Message> {
+  readonly typeName = "raftpb.Message";
 
-  create(init: Partial<Message> = {}): Message {
+  zero(): Message {
     return {
-      type: init.type ?? 0,
-      to: init.to ?? 0n,
-      from: init.from ?? 0n,
-      term: init.term ?? 0,
-      logTerm: init.logTerm ?? 0,
-      index: init.index ?? 0,
-      entries: init.entries ?? [],
-      commit: init.commit ?? 0,
-      snapshot: init.snapshot,
-      reject: init.reject ?? false,
-      rejectHint: init.rejectHint ?? 0,
-      context: init.context ?? EMPTY,
-      vote: init.vote ?? 0n,
-      responses: init.responses ?? [],
+      type: 0,
+      to: 0n,
+      from: 0n,
+      term: 0,
+      logTerm: 0,
+      index: 0,
+      entries: [],
+      commit: 0,
+      snapshot: undefined,
+      reject: false,
+      rejectHint: 0,
+      context: EMPTY,
+      vote: 0n,
+      responses: [],
     };
-  },
-
-  encode(m: Partial<Message>): Uint8Array {
-    sharedWriter.reset();
-    Message.encodeTo(sharedWriter, m);
-    return sharedWriter.finish();
-  },
+  }
 
   encodeTo(w: Writer, m: Partial<Message>): void {
     w.uint32(8);
@@ -278,29 +254,10 @@ export const Message: Codec<Message> = {
         w.close(start);
       }
     }
-  },
-
-  decode(bytes: Uint8Array): Message {
-    return Message.decodeFrom(new Reader(bytes));
-  },
+  }
 
   decodeFrom(r: Reader, into?: Message): Message {
-    const m: Message = into ?? {
-      type: 0,
-      to: 0n,
-      from: 0n,
-      term: 0,
-      logTerm: 0,
-      index: 0,
-      entries: [],
-      commit: 0,
-      snapshot: undefined,
-      reject: false,
-      rejectHint: 0,
-      context: EMPTY,
-      vote: 0n,
-      responses: [],
-    };
+    const m = into ?? this.zero();
     let tag = 0;
     try {
       while (r.pos < r.end) {
@@ -359,15 +316,16 @@ export const Message: Codec<Message> = {
             break;
           }
           default:
-            r.skip(tag, fieldNames("raftpb.Message"));
+            r.skip(tag, fieldNames(this.typeName));
         }
       }
     } catch (e) {
-      throw r.failed(e, "raftpb.Message", fieldNames("raftpb.Message"), tag);
+      throw r.failed(e, this.typeName, fieldNames(this.typeName), tag);
     }
     return m;
-  },
-};
+  }
+}
+export const Message: Codec<Message> = new MessageCodec();
 
 /** raftpb.HardState. */
 export interface HardState {
@@ -376,22 +334,12 @@ export interface HardState {
   commit: number;
 }
 
-export const HardState: Codec<HardState> = {
-  typeName: "raftpb.HardState",
+class HardStateCodec extends BaseCodec<HardState> {
+  readonly typeName = "raftpb.HardState";
 
-  create(init: Partial<HardState> = {}): HardState {
-    return {
-      term: init.term ?? 0,
-      vote: init.vote ?? 0n,
-      commit: init.commit ?? 0,
-    };
-  },
-
-  encode(m: Partial<HardState>): Uint8Array {
-    sharedWriter.reset();
-    HardState.encodeTo(sharedWriter, m);
-    return sharedWriter.finish();
-  },
+  zero(): HardState {
+    return { term: 0, vote: 0n, commit: 0 };
+  }
 
   encodeTo(w: Writer, m: Partial<HardState>): void {
     w.uint32(8);
@@ -400,18 +348,10 @@ export const HardState: Codec<HardState> = {
     w.bigUint64(m.vote ?? 0n);
     w.uint32(24);
     w.uint64(m.commit ?? 0);
-  },
-
-  decode(bytes: Uint8Array): HardState {
-    return HardState.decodeFrom(new Reader(bytes));
-  },
+  }
 
   decodeFrom(r: Reader, into?: HardState): HardState {
-    const m: HardState = into ?? {
-      term: 0,
-      vote: 0n,
-      commit: 0,
-    };
+    const m = into ?? this.zero();
     let tag = 0;
     try {
       while (r.pos < r.end) {
@@ -428,15 +368,16 @@ export const HardState: Codec<HardState> = {
             m.commit = r.uint64();
             break;
           default:
-            r.skip(tag, fieldNames("raftpb.HardState"));
+            r.skip(tag, fieldNames(this.typeName));
         }
       }
     } catch (e) {
-      throw r.failed(e, "raftpb.HardState", fieldNames("raftpb.HardState"), tag);
+      throw r.failed(e, this.typeName, fieldNames(this.typeName), tag);
     }
     return m;
-  },
-};
+  }
+}
+export const HardState: Codec<HardState> = new HardStateCodec();
 
 /** raftpb.ConfChange. */
 export interface ConfChange {

@@ -3,9 +3,10 @@
 
 import { tableCodec } from "../table/codec.ts";
 import { fieldNames } from "../table/fields.ts";
+import { BaseCodec } from "../wire/base-codec.ts";
 import type { MessageType as Codec } from "../wire/message.ts";
-import { Reader } from "../wire/reader.ts";
-import { sharedWriter, type Writer } from "../wire/writer.ts";
+import type { Reader } from "../wire/reader.ts";
+import type { Writer } from "../wire/writer.ts";
 
 /** etcdserverpb.RequestHeader. */
 export interface RequestHeader {
@@ -17,22 +18,12 @@ export interface RequestHeader {
   authRevision: number;
 }
 
-export const RequestHeader: Codec<RequestHeader> = {
-  typeName: "etcdserverpb.RequestHeader",
+class RequestHeaderCodec extends BaseCodec<RequestHeader> {
+  readonly typeName = "etcdserverpb.RequestHeader";
 
-  create(init: Partial<RequestHeader> = {}): RequestHeader {
-    return {
-      ID: init.ID ?? 0n,
-      username: init.username ?? "",
-      authRevision: init.authRevision ?? 0,
-    };
-  },
-
-  encode(m: Partial<RequestHeader>): Uint8Array {
-    sharedWriter.reset();
-    RequestHeader.encodeTo(sharedWriter, m);
-    return sharedWriter.finish();
-  },
+  zero(): RequestHeader {
+    return { ID: 0n, username: "", authRevision: 0 };
+  }
 
   encodeTo(w: Writer, m: Partial<RequestHeader>): void {
     if (m.ID !== undefined && m.ID !== 0n) {
@@ -47,18 +38,10 @@ export const RequestHeader: Codec<RequestHeader> = {
       w.uint32(24);
       w.uint64(m.authRevision);
     }
-  },
-
-  decode(bytes: Uint8Array): RequestHeader {
-    return RequestHeader.decodeFrom(new Reader(bytes));
-  },
+  }
 
   decodeFrom(r: Reader, into?: RequestHeader): RequestHeader {
-    const m: RequestHeader = into ?? {
-      ID: 0n,
-      username: "",
-      authRevision: 0,
-    };
+    const m = into ?? this.zero();
     let tag = 0;
     try {
       while (r.pos < r.end) {
@@ -75,15 +58,16 @@ export const RequestHeader: Codec<RequestHeader> = {
             m.authRevision = r.uint64();
             break;
           default:
-            r.skip(tag, fieldNames("etcdserverpb.RequestHeader"));
+            r.skip(tag, fieldNames(this.typeName));
         }
       }
     } catch (e) {
-      throw r.failed(e, "etcdserverpb.RequestHeader", fieldNames("etcdserverpb.RequestHeader"), tag);
+      throw r.failed(e, this.typeName, fieldNames(this.typeName), tag);
     }
     return m;
-  },
-};
+  }
+}
+export const RequestHeader: Codec<RequestHeader> = new RequestHeaderCodec();
 
 /** etcdserverpb.InternalRaftRequest. One proposal: a header and exactly one of the requests. */
 export interface InternalRaftRequest {
@@ -168,54 +152,48 @@ export interface InternalRaftRequest {
   authUserCreations: Uint8Array | undefined;
 }
 
-export const InternalRaftRequest: Codec<InternalRaftRequest> = {
-  typeName: "etcdserverpb.InternalRaftRequest",
+class InternalRaftRequestCodec extends BaseCodec<InternalRaftRequest> {
+  readonly typeName = "etcdserverpb.InternalRaftRequest";
 
-  create(init: Partial<InternalRaftRequest> = {}): InternalRaftRequest {
+  zero(): InternalRaftRequest {
     return {
-      ID: init.ID ?? 0n,
-      v2: init.v2,
-      range: init.range,
-      put: init.put,
-      deleteRange: init.deleteRange,
-      txn: init.txn,
-      compaction: init.compaction,
-      leaseGrant: init.leaseGrant,
-      leaseRevoke: init.leaseRevoke,
-      alarm: init.alarm,
-      leaseCheckpoint: init.leaseCheckpoint,
-      header: init.header,
-      authEnable: init.authEnable,
-      authDisable: init.authDisable,
-      authenticate: init.authenticate,
-      authStatus: init.authStatus,
-      authUserAdd: init.authUserAdd,
-      authUserDelete: init.authUserDelete,
-      authUserGet: init.authUserGet,
-      authUserChangePassword: init.authUserChangePassword,
-      authUserGrantRole: init.authUserGrantRole,
-      authUserRevokeRole: init.authUserRevokeRole,
-      authUserList: init.authUserList,
-      authRoleList: init.authRoleList,
-      authRoleAdd: init.authRoleAdd,
-      authRoleDelete: init.authRoleDelete,
-      authRoleGet: init.authRoleGet,
-      authRoleGrantPermission: init.authRoleGrantPermission,
-      authRoleRevokePermission: init.authRoleRevokePermission,
-      clusterVersionSet: init.clusterVersionSet,
-      clusterMemberAttrSet: init.clusterMemberAttrSet,
-      downgradeInfoSet: init.downgradeInfoSet,
-      downgradeVersionTest: init.downgradeVersionTest,
-      tokenRoles: init.tokenRoles,
-      authUserCreations: init.authUserCreations,
+      ID: 0n,
+      v2: undefined,
+      range: undefined,
+      put: undefined,
+      deleteRange: undefined,
+      txn: undefined,
+      compaction: undefined,
+      leaseGrant: undefined,
+      leaseRevoke: undefined,
+      alarm: undefined,
+      leaseCheckpoint: undefined,
+      header: undefined,
+      authEnable: undefined,
+      authDisable: undefined,
+      authenticate: undefined,
+      authStatus: undefined,
+      authUserAdd: undefined,
+      authUserDelete: undefined,
+      authUserGet: undefined,
+      authUserChangePassword: undefined,
+      authUserGrantRole: undefined,
+      authUserRevokeRole: undefined,
+      authUserList: undefined,
+      authRoleList: undefined,
+      authRoleAdd: undefined,
+      authRoleDelete: undefined,
+      authRoleGet: undefined,
+      authRoleGrantPermission: undefined,
+      authRoleRevokePermission: undefined,
+      clusterVersionSet: undefined,
+      clusterMemberAttrSet: undefined,
+      downgradeInfoSet: undefined,
+      downgradeVersionTest: undefined,
+      tokenRoles: undefined,
+      authUserCreations: undefined,
     };
-  },
-
-  encode(m: Partial<InternalRaftRequest>): Uint8Array {
-    sharedWriter.reset();
-    InternalRaftRequest.encodeTo(sharedWriter, m);
-    return sharedWriter.finish();
-  },
+  }
 
   encodeTo(w: Writer, m: Partial<InternalRaftRequest>): void {
     if (m.ID !== undefined && m.ID !== 0n) {
@@ -360,50 +338,10 @@ export const InternalRaftRequest: Codec<InternalRaftRequest> = {
       w.uint32(160010);
       w.view(m.authUserCreations);
     }
-  },
-
-  decode(bytes: Uint8Array): InternalRaftRequest {
-    return InternalRaftRequest.decodeFrom(new Reader(bytes));
-  },
+  }
 
   decodeFrom(r: Reader, into?: InternalRaftRequest): InternalRaftRequest {
-    const m: InternalRaftRequest = into ?? {
-      ID: 0n,
-      v2: undefined,
-      range: undefined,
-      put: undefined,
-      deleteRange: undefined,
-      txn: undefined,
-      compaction: undefined,
-      leaseGrant: undefined,
-      leaseRevoke: undefined,
-      alarm: undefined,
-      leaseCheckpoint: undefined,
-      header: undefined,
-      authEnable: undefined,
-      authDisable: undefined,
-      authenticate: undefined,
-      authStatus: undefined,
-      authUserAdd: undefined,
-      authUserDelete: undefined,
-      authUserGet: undefined,
-      authUserChangePassword: undefined,
-      authUserGrantRole: undefined,
-      authUserRevokeRole: undefined,
-      authUserList: undefined,
-      authRoleList: undefined,
-      authRoleAdd: undefined,
-      authRoleDelete: undefined,
-      authRoleGet: undefined,
-      authRoleGrantPermission: undefined,
-      authRoleRevokePermission: undefined,
-      clusterVersionSet: undefined,
-      clusterMemberAttrSet: undefined,
-      downgradeInfoSet: undefined,
-      downgradeVersionTest: undefined,
-      tokenRoles: undefined,
-      authUserCreations: undefined,
-    };
+    const m = into ?? this.zero();
     let tag = 0;
     try {
       while (r.pos < r.end) {
@@ -519,15 +457,16 @@ export const InternalRaftRequest: Codec<InternalRaftRequest> = {
             m.authUserCreations = r.viewMerged(m.authUserCreations);
             break;
           default:
-            r.skip(tag, fieldNames("etcdserverpb.InternalRaftRequest"));
+            r.skip(tag, fieldNames(this.typeName));
         }
       }
     } catch (e) {
-      throw r.failed(e, "etcdserverpb.InternalRaftRequest", fieldNames("etcdserverpb.InternalRaftRequest"), tag);
+      throw r.failed(e, this.typeName, fieldNames(this.typeName), tag);
     }
     return m;
-  },
-};
+  }
+}
+export const InternalRaftRequest: Codec<InternalRaftRequest> = new InternalRaftRequestCodec();
 
 /** etcdserverpb.UserCreationsRequest. Made once, by a member, when all members know it. */
 export interface UserCreationsRequest {}

@@ -3,10 +3,11 @@
 
 import { tableCodec } from "../table/codec.ts";
 import { fieldNames } from "../table/fields.ts";
+import { BaseCodec } from "../wire/base-codec.ts";
 import { EMPTY } from "../wire/bytes.ts";
 import type { MessageType as Codec } from "../wire/message.ts";
-import { added, Reader } from "../wire/reader.ts";
-import { sharedWriter, type Writer } from "../wire/writer.ts";
+import { added, type Reader } from "../wire/reader.ts";
+import type { Writer } from "../wire/writer.ts";
 import { Permission, UserAddOptions } from "./auth.ts";
 
 /** etcdserverpb.RangeRequest.SortOrder. */
@@ -88,23 +89,12 @@ export interface ResponseHeader {
   raftTerm: number;
 }
 
-export const ResponseHeader: Codec<ResponseHeader> = {
-  typeName: "etcdserverpb.ResponseHeader",
+class ResponseHeaderCodec extends BaseCodec<ResponseHeader> {
+  readonly typeName = "etcdserverpb.ResponseHeader";
 
-  create(init: Partial<ResponseHeader> = {}): ResponseHeader {
-    return {
-      clusterId: init.clusterId ?? 0n,
-      memberId: init.memberId ?? 0n,
-      revision: init.revision ?? 0,
-      raftTerm: init.raftTerm ?? 0,
-    };
-  },
-
-  encode(m: Partial<ResponseHeader>): Uint8Array {
-    sharedWriter.reset();
-    ResponseHeader.encodeTo(sharedWriter, m);
-    return sharedWriter.finish();
-  },
+  zero(): ResponseHeader {
+    return { clusterId: 0n, memberId: 0n, revision: 0, raftTerm: 0 };
+  }
 
   encodeTo(w: Writer, m: Partial<ResponseHeader>): void {
     if (m.clusterId !== undefined && m.clusterId !== 0n) {
@@ -123,19 +113,10 @@ export const ResponseHeader: Codec<ResponseHeader> = {
       w.uint32(32);
       w.uint64(m.raftTerm);
     }
-  },
-
-  decode(bytes: Uint8Array): ResponseHeader {
-    return ResponseHeader.decodeFrom(new Reader(bytes));
-  },
+  }
 
   decodeFrom(r: Reader, into?: ResponseHeader): ResponseHeader {
-    const m: ResponseHeader = into ?? {
-      clusterId: 0n,
-      memberId: 0n,
-      revision: 0,
-      raftTerm: 0,
-    };
+    const m = into ?? this.zero();
     let tag = 0;
     try {
       while (r.pos < r.end) {
@@ -155,15 +136,16 @@ export const ResponseHeader: Codec<ResponseHeader> = {
             m.raftTerm = r.uint64();
             break;
           default:
-            r.skip(tag, fieldNames("etcdserverpb.ResponseHeader"));
+            r.skip(tag, fieldNames(this.typeName));
         }
       }
     } catch (e) {
-      throw r.failed(e, "etcdserverpb.ResponseHeader", fieldNames("etcdserverpb.ResponseHeader"), tag);
+      throw r.failed(e, this.typeName, fieldNames(this.typeName), tag);
     }
     return m;
-  },
-};
+  }
+}
+export const ResponseHeader: Codec<ResponseHeader> = new ResponseHeaderCodec();
 
 /** etcdserverpb.RangeRequest. */
 export interface RangeRequest {
@@ -187,32 +169,26 @@ export interface RangeRequest {
   maxCreateRevision: number;
 }
 
-export const RangeRequest: Codec<RangeRequest> = {
-  typeName: "etcdserverpb.RangeRequest",
+class RangeRequestCodec extends BaseCodec<RangeRequest> {
+  readonly typeName = "etcdserverpb.RangeRequest";
 
-  create(init: Partial<RangeRequest> = {}): RangeRequest {
+  zero(): RangeRequest {
     return {
-      key: init.key ?? EMPTY,
-      rangeEnd: init.rangeEnd ?? EMPTY,
-      limit: init.limit ?? 0,
-      revision: init.revision ?? 0,
-      sortOrder: init.sortOrder ?? 0,
-      sortTarget: init.sortTarget ?? 0,
-      serializable: init.serializable ?? false,
-      keysOnly: init.keysOnly ?? false,
-      countOnly: init.countOnly ?? false,
-      minModRevision: init.minModRevision ?? 0,
-      maxModRevision: init.maxModRevision ?? 0,
-      minCreateRevision: init.minCreateRevision ?? 0,
-      maxCreateRevision: init.maxCreateRevision ?? 0,
+      key: EMPTY,
+      rangeEnd: EMPTY,
+      limit: 0,
+      revision: 0,
+      sortOrder: 0,
+      sortTarget: 0,
+      serializable: false,
+      keysOnly: false,
+      countOnly: false,
+      minModRevision: 0,
+      maxModRevision: 0,
+      minCreateRevision: 0,
+      maxCreateRevision: 0,
     };
-  },
-
-  encode(m: Partial<RangeRequest>): Uint8Array {
-    sharedWriter.reset();
-    RangeRequest.encodeTo(sharedWriter, m);
-    return sharedWriter.finish();
-  },
+  }
 
   encodeTo(w: Writer, m: Partial<RangeRequest>): void {
     if (m.key !== undefined && m.key.length > 0) {
@@ -267,28 +243,10 @@ export const RangeRequest: Codec<RangeRequest> = {
       w.uint32(104);
       w.int64(m.maxCreateRevision);
     }
-  },
-
-  decode(bytes: Uint8Array): RangeRequest {
-    return RangeRequest.decodeFrom(new Reader(bytes));
-  },
+  }
 
   decodeFrom(r: Reader, into?: RangeRequest): RangeRequest {
-    const m: RangeRequest = into ?? {
-      key: EMPTY,
-      rangeEnd: EMPTY,
-      limit: 0,
-      revision: 0,
-      sortOrder: 0,
-      sortTarget: 0,
-      serializable: false,
-      keysOnly: false,
-      countOnly: false,
-      minModRevision: 0,
-      maxModRevision: 0,
-      minCreateRevision: 0,
-      maxCreateRevision: 0,
-    };
+    const m = into ?? this.zero();
     let tag = 0;
     try {
       while (r.pos < r.end) {
@@ -335,15 +293,16 @@ export const RangeRequest: Codec<RangeRequest> = {
             m.maxCreateRevision = r.int64Clamped();
             break;
           default:
-            r.skip(tag, fieldNames("etcdserverpb.RangeRequest"));
+            r.skip(tag, fieldNames(this.typeName));
         }
       }
     } catch (e) {
-      throw r.failed(e, "etcdserverpb.RangeRequest", fieldNames("etcdserverpb.RangeRequest"), tag);
+      throw r.failed(e, this.typeName, fieldNames(this.typeName), tag);
     }
     return m;
-  },
-};
+  }
+}
+export const RangeRequest: Codec<RangeRequest> = new RangeRequestCodec();
 
 /** etcdserverpb.RangeResponse. */
 export interface RangeResponse {
@@ -356,23 +315,12 @@ export interface RangeResponse {
   count: number;
 }
 
-export const RangeResponse: Codec<RangeResponse> = {
-  typeName: "etcdserverpb.RangeResponse",
+class RangeResponseCodec extends BaseCodec<RangeResponse> {
+  readonly typeName = "etcdserverpb.RangeResponse";
 
-  create(init: Partial<RangeResponse> = {}): RangeResponse {
-    return {
-      header: init.header,
-      kvs: init.kvs ?? [],
-      more: init.more ?? false,
-      count: init.count ?? 0,
-    };
-  },
-
-  encode(m: Partial<RangeResponse>): Uint8Array {
-    sharedWriter.reset();
-    RangeResponse.encodeTo(sharedWriter, m);
-    return sharedWriter.finish();
-  },
+  zero(): RangeResponse {
+    return { header: undefined, kvs: [], more: false, count: 0 };
+  }
 
   encodeTo(w: Writer, m: Partial<RangeResponse>): void {
     if (m.header !== undefined) {
@@ -395,19 +343,10 @@ export const RangeResponse: Codec<RangeResponse> = {
       w.uint32(32);
       w.int64(m.count);
     }
-  },
-
-  decode(bytes: Uint8Array): RangeResponse {
-    return RangeResponse.decodeFrom(new Reader(bytes));
-  },
+  }
 
   decodeFrom(r: Reader, into?: RangeResponse): RangeResponse {
-    const m: RangeResponse = into ?? {
-      header: undefined,
-      kvs: [],
-      more: false,
-      count: 0,
-    };
+    const m = into ?? this.zero();
     let tag = 0;
     try {
       while (r.pos < r.end) {
@@ -430,15 +369,16 @@ export const RangeResponse: Codec<RangeResponse> = {
             m.count = r.int64();
             break;
           default:
-            r.skip(tag, fieldNames("etcdserverpb.RangeResponse"));
+            r.skip(tag, fieldNames(this.typeName));
         }
       }
     } catch (e) {
-      throw r.failed(e, "etcdserverpb.RangeResponse", fieldNames("etcdserverpb.RangeResponse"), tag);
+      throw r.failed(e, this.typeName, fieldNames(this.typeName), tag);
     }
     return m;
-  },
-};
+  }
+}
+export const RangeResponse: Codec<RangeResponse> = new RangeResponseCodec();
 
 /** etcdserverpb.RangeStreamResponse. One part of a RangeStream answer. */
 export interface RangeStreamResponse {
@@ -461,25 +401,19 @@ export interface PutRequest {
   ignoreLease: boolean;
 }
 
-export const PutRequest: Codec<PutRequest> = {
-  typeName: "etcdserverpb.PutRequest",
+class PutRequestCodec extends BaseCodec<PutRequest> {
+  readonly typeName = "etcdserverpb.PutRequest";
 
-  create(init: Partial<PutRequest> = {}): PutRequest {
+  zero(): PutRequest {
     return {
-      key: init.key ?? EMPTY,
-      value: init.value ?? EMPTY,
-      lease: init.lease ?? 0n,
-      prevKv: init.prevKv ?? false,
-      ignoreValue: init.ignoreValue ?? false,
-      ignoreLease: init.ignoreLease ?? false,
+      key: EMPTY,
+      value: EMPTY,
+      lease: 0n,
+      prevKv: false,
+      ignoreValue: false,
+      ignoreLease: false,
     };
-  },
-
-  encode(m: Partial<PutRequest>): Uint8Array {
-    sharedWriter.reset();
-    PutRequest.encodeTo(sharedWriter, m);
-    return sharedWriter.finish();
-  },
+  }
 
   encodeTo(w: Writer, m: Partial<PutRequest>): void {
     if (m.key !== undefined && m.key.length > 0) {
@@ -506,21 +440,10 @@ export const PutRequest: Codec<PutRequest> = {
       w.uint32(48);
       w.bool(m.ignoreLease);
     }
-  },
-
-  decode(bytes: Uint8Array): PutRequest {
-    return PutRequest.decodeFrom(new Reader(bytes));
-  },
+  }
 
   decodeFrom(r: Reader, into?: PutRequest): PutRequest {
-    const m: PutRequest = into ?? {
-      key: EMPTY,
-      value: EMPTY,
-      lease: 0n,
-      prevKv: false,
-      ignoreValue: false,
-      ignoreLease: false,
-    };
+    const m = into ?? this.zero();
     let tag = 0;
     try {
       while (r.pos < r.end) {
@@ -546,15 +469,16 @@ export const PutRequest: Codec<PutRequest> = {
             m.ignoreLease = r.bool();
             break;
           default:
-            r.skip(tag, fieldNames("etcdserverpb.PutRequest"));
+            r.skip(tag, fieldNames(this.typeName));
         }
       }
     } catch (e) {
-      throw r.failed(e, "etcdserverpb.PutRequest", fieldNames("etcdserverpb.PutRequest"), tag);
+      throw r.failed(e, this.typeName, fieldNames(this.typeName), tag);
     }
     return m;
-  },
-};
+  }
+}
+export const PutRequest: Codec<PutRequest> = new PutRequestCodec();
 
 /** etcdserverpb.PutResponse. */
 export interface PutResponse {
@@ -563,21 +487,12 @@ export interface PutResponse {
   prevKv: Uint8Array | undefined;
 }
 
-export const PutResponse: Codec<PutResponse> = {
-  typeName: "etcdserverpb.PutResponse",
+class PutResponseCodec extends BaseCodec<PutResponse> {
+  readonly typeName = "etcdserverpb.PutResponse";
 
-  create(init: Partial<PutResponse> = {}): PutResponse {
-    return {
-      header: init.header,
-      prevKv: init.prevKv,
-    };
-  },
-
-  encode(m: Partial<PutResponse>): Uint8Array {
-    sharedWriter.reset();
-    PutResponse.encodeTo(sharedWriter, m);
-    return sharedWriter.finish();
-  },
+  zero(): PutResponse {
+    return { header: undefined, prevKv: undefined };
+  }
 
   encodeTo(w: Writer, m: Partial<PutResponse>): void {
     if (m.header !== undefined) {
@@ -590,17 +505,10 @@ export const PutResponse: Codec<PutResponse> = {
       w.uint32(18);
       w.view(m.prevKv);
     }
-  },
-
-  decode(bytes: Uint8Array): PutResponse {
-    return PutResponse.decodeFrom(new Reader(bytes));
-  },
+  }
 
   decodeFrom(r: Reader, into?: PutResponse): PutResponse {
-    const m: PutResponse = into ?? {
-      header: undefined,
-      prevKv: undefined,
-    };
+    const m = into ?? this.zero();
     let tag = 0;
     try {
       while (r.pos < r.end) {
@@ -617,15 +525,16 @@ export const PutResponse: Codec<PutResponse> = {
             m.prevKv = r.viewMerged(m.prevKv);
             break;
           default:
-            r.skip(tag, fieldNames("etcdserverpb.PutResponse"));
+            r.skip(tag, fieldNames(this.typeName));
         }
       }
     } catch (e) {
-      throw r.failed(e, "etcdserverpb.PutResponse", fieldNames("etcdserverpb.PutResponse"), tag);
+      throw r.failed(e, this.typeName, fieldNames(this.typeName), tag);
     }
     return m;
-  },
-};
+  }
+}
+export const PutResponse: Codec<PutResponse> = new PutResponseCodec();
 
 /** etcdserverpb.DeleteRangeRequest. */
 export interface DeleteRangeRequest {
@@ -635,22 +544,12 @@ export interface DeleteRangeRequest {
   prevKv: boolean;
 }
 
-export const DeleteRangeRequest: Codec<DeleteRangeRequest> = {
-  typeName: "etcdserverpb.DeleteRangeRequest",
+class DeleteRangeRequestCodec extends BaseCodec<DeleteRangeRequest> {
+  readonly typeName = "etcdserverpb.DeleteRangeRequest";
 
-  create(init: Partial<DeleteRangeRequest> = {}): DeleteRangeRequest {
-    return {
-      key: init.key ?? EMPTY,
-      rangeEnd: init.rangeEnd ?? EMPTY,
-      prevKv: init.prevKv ?? false,
-    };
-  },
-
-  encode(m: Partial<DeleteRangeRequest>): Uint8Array {
-    sharedWriter.reset();
-    DeleteRangeRequest.encodeTo(sharedWriter, m);
-    return sharedWriter.finish();
-  },
+  zero(): DeleteRangeRequest {
+    return { key: EMPTY, rangeEnd: EMPTY, prevKv: false };
+  }
 
   encodeTo(w: Writer, m: Partial<DeleteRangeRequest>): void {
     if (m.key !== undefined && m.key.length > 0) {
@@ -665,18 +564,10 @@ export const DeleteRangeRequest: Codec<DeleteRangeRequest> = {
       w.uint32(24);
       w.bool(m.prevKv);
     }
-  },
-
-  decode(bytes: Uint8Array): DeleteRangeRequest {
-    return DeleteRangeRequest.decodeFrom(new Reader(bytes));
-  },
+  }
 
   decodeFrom(r: Reader, into?: DeleteRangeRequest): DeleteRangeRequest {
-    const m: DeleteRangeRequest = into ?? {
-      key: EMPTY,
-      rangeEnd: EMPTY,
-      prevKv: false,
-    };
+    const m = into ?? this.zero();
     let tag = 0;
     try {
       while (r.pos < r.end) {
@@ -693,15 +584,16 @@ export const DeleteRangeRequest: Codec<DeleteRangeRequest> = {
             m.prevKv = r.bool();
             break;
           default:
-            r.skip(tag, fieldNames("etcdserverpb.DeleteRangeRequest"));
+            r.skip(tag, fieldNames(this.typeName));
         }
       }
     } catch (e) {
-      throw r.failed(e, "etcdserverpb.DeleteRangeRequest", fieldNames("etcdserverpb.DeleteRangeRequest"), tag);
+      throw r.failed(e, this.typeName, fieldNames(this.typeName), tag);
     }
     return m;
-  },
-};
+  }
+}
+export const DeleteRangeRequest: Codec<DeleteRangeRequest> = new DeleteRangeRequestCodec();
 
 /** etcdserverpb.DeleteRangeResponse. */
 export interface DeleteRangeResponse {
@@ -711,22 +603,12 @@ export interface DeleteRangeResponse {
   prevKvs: Uint8Array[];
 }
 
-export const DeleteRangeResponse: Codec<DeleteRangeResponse> = {
-  typeName: "etcdserverpb.DeleteRangeResponse",
+class DeleteRangeResponseCodec extends BaseCodec<DeleteRangeResponse> {
+  readonly typeName = "etcdserverpb.DeleteRangeResponse";
 
-  create(init: Partial<DeleteRangeResponse> = {}): DeleteRangeResponse {
-    return {
-      header: init.header,
-      deleted: init.deleted ?? 0,
-      prevKvs: init.prevKvs ?? [],
-    };
-  },
-
-  encode(m: Partial<DeleteRangeResponse>): Uint8Array {
-    sharedWriter.reset();
-    DeleteRangeResponse.encodeTo(sharedWriter, m);
-    return sharedWriter.finish();
-  },
+  zero(): DeleteRangeResponse {
+    return { header: undefined, deleted: 0, prevKvs: [] };
+  }
 
   encodeTo(w: Writer, m: Partial<DeleteRangeResponse>): void {
     if (m.header !== undefined) {
@@ -745,18 +627,10 @@ export const DeleteRangeResponse: Codec<DeleteRangeResponse> = {
         w.view(item);
       }
     }
-  },
-
-  decode(bytes: Uint8Array): DeleteRangeResponse {
-    return DeleteRangeResponse.decodeFrom(new Reader(bytes));
-  },
+  }
 
   decodeFrom(r: Reader, into?: DeleteRangeResponse): DeleteRangeResponse {
-    const m: DeleteRangeResponse = into ?? {
-      header: undefined,
-      deleted: 0,
-      prevKvs: [],
-    };
+    const m = into ?? this.zero();
     let tag = 0;
     try {
       while (r.pos < r.end) {
@@ -776,15 +650,16 @@ export const DeleteRangeResponse: Codec<DeleteRangeResponse> = {
             m.prevKvs = added(m.prevKvs, r.view());
             break;
           default:
-            r.skip(tag, fieldNames("etcdserverpb.DeleteRangeResponse"));
+            r.skip(tag, fieldNames(this.typeName));
         }
       }
     } catch (e) {
-      throw r.failed(e, "etcdserverpb.DeleteRangeResponse", fieldNames("etcdserverpb.DeleteRangeResponse"), tag);
+      throw r.failed(e, this.typeName, fieldNames(this.typeName), tag);
     }
     return m;
-  },
-};
+  }
+}
+export const DeleteRangeResponse: Codec<DeleteRangeResponse> = new DeleteRangeResponseCodec();
 
 /** etcdserverpb.RequestOp. */
 export interface RequestOp {
@@ -796,20 +671,12 @@ export interface RequestOp {
     | undefined;
 }
 
-export const RequestOp: Codec<RequestOp> = {
-  typeName: "etcdserverpb.RequestOp",
+class RequestOpCodec extends BaseCodec<RequestOp> {
+  readonly typeName = "etcdserverpb.RequestOp";
 
-  create(init: Partial<RequestOp> = {}): RequestOp {
-    return {
-      request: init.request,
-    };
-  },
-
-  encode(m: Partial<RequestOp>): Uint8Array {
-    sharedWriter.reset();
-    RequestOp.encodeTo(sharedWriter, m);
-    return sharedWriter.finish();
-  },
+  zero(): RequestOp {
+    return { request: undefined };
+  }
 
   encodeTo(w: Writer, m: Partial<RequestOp>): void {
     if (m.request !== undefined) {
@@ -844,16 +711,10 @@ export const RequestOp: Codec<RequestOp> = {
         }
       }
     }
-  },
-
-  decode(bytes: Uint8Array): RequestOp {
-    return RequestOp.decodeFrom(new Reader(bytes));
-  },
+  }
 
   decodeFrom(r: Reader, into?: RequestOp): RequestOp {
-    const m: RequestOp = into ?? {
-      request: undefined,
-    };
+    const m = into ?? this.zero();
     let tag = 0;
     try {
       while (r.pos < r.end) {
@@ -889,15 +750,16 @@ export const RequestOp: Codec<RequestOp> = {
             break;
           }
           default:
-            r.skip(tag, fieldNames("etcdserverpb.RequestOp"));
+            r.skip(tag, fieldNames(this.typeName));
         }
       }
     } catch (e) {
-      throw r.failed(e, "etcdserverpb.RequestOp", fieldNames("etcdserverpb.RequestOp"), tag);
+      throw r.failed(e, this.typeName, fieldNames(this.typeName), tag);
     }
     return m;
-  },
-};
+  }
+}
+export const RequestOp: Codec<RequestOp> = new RequestOpCodec();
 
 /** etcdserverpb.ResponseOp. */
 export interface ResponseOp {
@@ -909,20 +771,12 @@ export interface ResponseOp {
     | undefined;
 }
 
-export const ResponseOp: Codec<ResponseOp> = {
-  typeName: "etcdserverpb.ResponseOp",
+class ResponseOpCodec extends BaseCodec<ResponseOp> {
+  readonly typeName = "etcdserverpb.ResponseOp";
 
-  create(init: Partial<ResponseOp> = {}): ResponseOp {
-    return {
-      response: init.response,
-    };
-  },
-
-  encode(m: Partial<ResponseOp>): Uint8Array {
-    sharedWriter.reset();
-    ResponseOp.encodeTo(sharedWriter, m);
-    return sharedWriter.finish();
-  },
+  zero(): ResponseOp {
+    return { response: undefined };
+  }
 
   encodeTo(w: Writer, m: Partial<ResponseOp>): void {
     if (m.response !== undefined) {
@@ -957,16 +811,10 @@ export const ResponseOp: Codec<ResponseOp> = {
         }
       }
     }
-  },
-
-  decode(bytes: Uint8Array): ResponseOp {
-    return ResponseOp.decodeFrom(new Reader(bytes));
-  },
+  }
 
   decodeFrom(r: Reader, into?: ResponseOp): ResponseOp {
-    const m: ResponseOp = into ?? {
-      response: undefined,
-    };
+    const m = into ?? this.zero();
     let tag = 0;
     try {
       while (r.pos < r.end) {
@@ -1002,15 +850,16 @@ export const ResponseOp: Codec<ResponseOp> = {
             break;
           }
           default:
-            r.skip(tag, fieldNames("etcdserverpb.ResponseOp"));
+            r.skip(tag, fieldNames(this.typeName));
         }
       }
     } catch (e) {
-      throw r.failed(e, "etcdserverpb.ResponseOp", fieldNames("etcdserverpb.ResponseOp"), tag);
+      throw r.failed(e, this.typeName, fieldNames(this.typeName), tag);
     }
     return m;
-  },
-};
+  }
+}
+export const ResponseOp: Codec<ResponseOp> = new ResponseOpCodec();
 
 /** etcdserverpb.Compare. */
 export interface Compare {
@@ -1028,24 +877,12 @@ export interface Compare {
   rangeEnd: Uint8Array;
 }
 
-export const Compare: Codec<Compare> = {
-  typeName: "etcdserverpb.Compare",
+class CompareCodec extends BaseCodec<Compare> {
+  readonly typeName = "etcdserverpb.Compare";
 
-  create(init: Partial<Compare> = {}): Compare {
-    return {
-      result: init.result ?? 0,
-      target: init.target ?? 0,
-      key: init.key ?? EMPTY,
-      targetUnion: init.targetUnion,
-      rangeEnd: init.rangeEnd ?? EMPTY,
-    };
-  },
-
-  encode(m: Partial<Compare>): Uint8Array {
-    sharedWriter.reset();
-    Compare.encodeTo(sharedWriter, m);
-    return sharedWriter.finish();
-  },
+  zero(): Compare {
+    return { result: 0, target: 0, key: EMPTY, targetUnion: undefined, rangeEnd: EMPTY };
+  }
 
   encodeTo(w: Writer, m: Partial<Compare>): void {
     if (m.result !== undefined && m.result !== 0) {
@@ -1093,20 +930,10 @@ export const Compare: Codec<Compare> = {
       w.uint32(514);
       w.view(m.rangeEnd);
     }
-  },
-
-  decode(bytes: Uint8Array): Compare {
-    return Compare.decodeFrom(new Reader(bytes));
-  },
+  }
 
   decodeFrom(r: Reader, into?: Compare): Compare {
-    const m: Compare = into ?? {
-      result: 0,
-      target: 0,
-      key: EMPTY,
-      targetUnion: undefined,
-      rangeEnd: EMPTY,
-    };
+    const m = into ?? this.zero();
     let tag = 0;
     try {
       while (r.pos < r.end) {
@@ -1141,15 +968,16 @@ export const Compare: Codec<Compare> = {
             m.rangeEnd = r.view();
             break;
           default:
-            r.skip(tag, fieldNames("etcdserverpb.Compare"));
+            r.skip(tag, fieldNames(this.typeName));
         }
       }
     } catch (e) {
-      throw r.failed(e, "etcdserverpb.Compare", fieldNames("etcdserverpb.Compare"), tag);
+      throw r.failed(e, this.typeName, fieldNames(this.typeName), tag);
     }
     return m;
-  },
-};
+  }
+}
+export const Compare: Codec<Compare> = new CompareCodec();
 
 /** etcdserverpb.TxnRequest. */
 export interface TxnRequest {
@@ -1160,22 +988,12 @@ export interface TxnRequest {
   failure: RequestOp[];
 }
 
-export const TxnRequest: Codec<TxnRequest> = {
-  typeName: "etcdserverpb.TxnRequest",
+class TxnRequestCodec extends BaseCodec<TxnRequest> {
+  readonly typeName = "etcdserverpb.TxnRequest";
 
-  create(init: Partial<TxnRequest> = {}): TxnRequest {
-    return {
-      compare: init.compare ?? [],
-      success: init.success ?? [],
-      failure: init.failure ?? [],
-    };
-  },
-
-  encode(m: Partial<TxnRequest>): Uint8Array {
-    sharedWriter.reset();
-    TxnRequest.encodeTo(sharedWriter, m);
-    return sharedWriter.finish();
-  },
+  zero(): TxnRequest {
+    return { compare: [], success: [], failure: [] };
+  }
 
   encodeTo(w: Writer, m: Partial<TxnRequest>): void {
     if (m.compare !== undefined) {
@@ -1202,18 +1020,10 @@ export const TxnRequest: Codec<TxnRequest> = {
         w.close(start);
       }
     }
-  },
-
-  decode(bytes: Uint8Array): TxnRequest {
-    return TxnRequest.decodeFrom(new Reader(bytes));
-  },
+  }
 
   decodeFrom(r: Reader, into?: TxnRequest): TxnRequest {
-    const m: TxnRequest = into ?? {
-      compare: [],
-      success: [],
-      failure: [],
-    };
+    const m = into ?? this.zero();
     let tag = 0;
     try {
       while (r.pos < r.end) {
@@ -1239,15 +1049,16 @@ export const TxnRequest: Codec<TxnRequest> = {
             break;
           }
           default:
-            r.skip(tag, fieldNames("etcdserverpb.TxnRequest"));
+            r.skip(tag, fieldNames(this.typeName));
         }
       }
     } catch (e) {
-      throw r.failed(e, "etcdserverpb.TxnRequest", fieldNames("etcdserverpb.TxnRequest"), tag);
+      throw r.failed(e, this.typeName, fieldNames(this.typeName), tag);
     }
     return m;
-  },
-};
+  }
+}
+export const TxnRequest: Codec<TxnRequest> = new TxnRequestCodec();
 
 /** etcdserverpb.TxnResponse. */
 export interface TxnResponse {
@@ -1256,22 +1067,12 @@ export interface TxnResponse {
   responses: ResponseOp[];
 }
 
-export const TxnResponse: Codec<TxnResponse> = {
-  typeName: "etcdserverpb.TxnResponse",
+class TxnResponseCodec extends BaseCodec<TxnResponse> {
+  readonly typeName = "etcdserverpb.TxnResponse";
 
-  create(init: Partial<TxnResponse> = {}): TxnResponse {
-    return {
-      header: init.header,
-      succeeded: init.succeeded ?? false,
-      responses: init.responses ?? [],
-    };
-  },
-
-  encode(m: Partial<TxnResponse>): Uint8Array {
-    sharedWriter.reset();
-    TxnResponse.encodeTo(sharedWriter, m);
-    return sharedWriter.finish();
-  },
+  zero(): TxnResponse {
+    return { header: undefined, succeeded: false, responses: [] };
+  }
 
   encodeTo(w: Writer, m: Partial<TxnResponse>): void {
     if (m.header !== undefined) {
@@ -1292,18 +1093,10 @@ export const TxnResponse: Codec<TxnResponse> = {
         w.close(start);
       }
     }
-  },
-
-  decode(bytes: Uint8Array): TxnResponse {
-    return TxnResponse.decodeFrom(new Reader(bytes));
-  },
+  }
 
   decodeFrom(r: Reader, into?: TxnResponse): TxnResponse {
-    const m: TxnResponse = into ?? {
-      header: undefined,
-      succeeded: false,
-      responses: [],
-    };
+    const m = into ?? this.zero();
     let tag = 0;
     try {
       while (r.pos < r.end) {
@@ -1326,15 +1119,16 @@ export const TxnResponse: Codec<TxnResponse> = {
             break;
           }
           default:
-            r.skip(tag, fieldNames("etcdserverpb.TxnResponse"));
+            r.skip(tag, fieldNames(this.typeName));
         }
       }
     } catch (e) {
-      throw r.failed(e, "etcdserverpb.TxnResponse", fieldNames("etcdserverpb.TxnResponse"), tag);
+      throw r.failed(e, this.typeName, fieldNames(this.typeName), tag);
     }
     return m;
-  },
-};
+  }
+}
+export const TxnResponse: Codec<TxnResponse> = new TxnResponseCodec();
 
 /** etcdserverpb.CompactionRequest. */
 export interface CompactionRequest {
@@ -1406,20 +1200,12 @@ export interface WatchRequest {
     | undefined;
 }
 
-export const WatchRequest: Codec<WatchRequest> = {
-  typeName: "etcdserverpb.WatchRequest",
+class WatchRequestCodec extends BaseCodec<WatchRequest> {
+  readonly typeName = "etcdserverpb.WatchRequest";
 
-  create(init: Partial<WatchRequest> = {}): WatchRequest {
-    return {
-      requestUnion: init.requestUnion,
-    };
-  },
-
-  encode(m: Partial<WatchRequest>): Uint8Array {
-    sharedWriter.reset();
-    WatchRequest.encodeTo(sharedWriter, m);
-    return sharedWriter.finish();
-  },
+  zero(): WatchRequest {
+    return { requestUnion: undefined };
+  }
 
   encodeTo(w: Writer, m: Partial<WatchRequest>): void {
     if (m.requestUnion !== undefined) {
@@ -1447,16 +1233,10 @@ export const WatchRequest: Codec<WatchRequest> = {
         }
       }
     }
-  },
-
-  decode(bytes: Uint8Array): WatchRequest {
-    return WatchRequest.decodeFrom(new Reader(bytes));
-  },
+  }
 
   decodeFrom(r: Reader, into?: WatchRequest): WatchRequest {
-    const m: WatchRequest = into ?? {
-      requestUnion: undefined,
-    };
+    const m = into ?? this.zero();
     let tag = 0;
     try {
       while (r.pos < r.end) {
@@ -1485,15 +1265,16 @@ export const WatchRequest: Codec<WatchRequest> = {
             break;
           }
           default:
-            r.skip(tag, fieldNames("etcdserverpb.WatchRequest"));
+            r.skip(tag, fieldNames(this.typeName));
         }
       }
     } catch (e) {
-      throw r.failed(e, "etcdserverpb.WatchRequest", fieldNames("etcdserverpb.WatchRequest"), tag);
+      throw r.failed(e, this.typeName, fieldNames(this.typeName), tag);
     }
     return m;
-  },
-};
+  }
+}
+export const WatchRequest: Codec<WatchRequest> = new WatchRequestCodec();
 
 /** etcdserverpb.WatchCreateRequest. */
 export interface WatchCreateRequest {
@@ -1511,27 +1292,21 @@ export interface WatchCreateRequest {
   fragment: boolean;
 }
 
-export const WatchCreateRequest: Codec<WatchCreateRequest> = {
-  typeName: "etcdserverpb.WatchCreateRequest",
+class WatchCreateRequestCodec extends BaseCodec<WatchCreateRequest> {
+  readonly typeName = "etcdserverpb.WatchCreateRequest";
 
-  create(init: Partial<WatchCreateRequest> = {}): WatchCreateRequest {
+  zero(): WatchCreateRequest {
     return {
-      key: init.key ?? EMPTY,
-      rangeEnd: init.rangeEnd ?? EMPTY,
-      startRevision: init.startRevision ?? 0,
-      progressNotify: init.progressNotify ?? false,
-      filters: init.filters ?? [],
-      prevKv: init.prevKv ?? false,
-      watchId: init.watchId ?? 0,
-      fragment: init.fragment ?? false,
+      key: EMPTY,
+      rangeEnd: EMPTY,
+      startRevision: 0,
+      progressNotify: false,
+      filters: [],
+      prevKv: false,
+      watchId: 0,
+      fragment: false,
     };
-  },
-
-  encode(m: Partial<WatchCreateRequest>): Uint8Array {
-    sharedWriter.reset();
-    WatchCreateRequest.encodeTo(sharedWriter, m);
-    return sharedWriter.finish();
-  },
+  }
 
   encodeTo(w: Writer, m: Partial<WatchCreateRequest>): void {
     if (m.key !== undefined && m.key.length > 0) {
@@ -1568,23 +1343,10 @@ export const WatchCreateRequest: Codec<WatchCreateRequest> = {
       w.uint32(64);
       w.bool(m.fragment);
     }
-  },
-
-  decode(bytes: Uint8Array): WatchCreateRequest {
-    return WatchCreateRequest.decodeFrom(new Reader(bytes));
-  },
+  }
 
   decodeFrom(r: Reader, into?: WatchCreateRequest): WatchCreateRequest {
-    const m: WatchCreateRequest = into ?? {
-      key: EMPTY,
-      rangeEnd: EMPTY,
-      startRevision: 0,
-      progressNotify: false,
-      filters: [],
-      prevKv: false,
-      watchId: 0,
-      fragment: false,
-    };
+    const m = into ?? this.zero();
     let tag = 0;
     try {
       while (r.pos < r.end) {
@@ -1622,51 +1384,38 @@ export const WatchCreateRequest: Codec<WatchCreateRequest> = {
             m.fragment = r.bool();
             break;
           default:
-            r.skip(tag, fieldNames("etcdserverpb.WatchCreateRequest"));
+            r.skip(tag, fieldNames(this.typeName));
         }
       }
     } catch (e) {
-      throw r.failed(e, "etcdserverpb.WatchCreateRequest", fieldNames("etcdserverpb.WatchCreateRequest"), tag);
+      throw r.failed(e, this.typeName, fieldNames(this.typeName), tag);
     }
     return m;
-  },
-};
+  }
+}
+export const WatchCreateRequest: Codec<WatchCreateRequest> = new WatchCreateRequestCodec();
 
 /** etcdserverpb.WatchCancelRequest. */
 export interface WatchCancelRequest {
   watchId: number | bigint;
 }
 
-export const WatchCancelRequest: Codec<WatchCancelRequest> = {
-  typeName: "etcdserverpb.WatchCancelRequest",
+class WatchCancelRequestCodec extends BaseCodec<WatchCancelRequest> {
+  readonly typeName = "etcdserverpb.WatchCancelRequest";
 
-  create(init: Partial<WatchCancelRequest> = {}): WatchCancelRequest {
-    return {
-      watchId: init.watchId ?? 0,
-    };
-  },
-
-  encode(m: Partial<WatchCancelRequest>): Uint8Array {
-    sharedWriter.reset();
-    WatchCancelRequest.encodeTo(sharedWriter, m);
-    return sharedWriter.finish();
-  },
+  zero(): WatchCancelRequest {
+    return { watchId: 0 };
+  }
 
   encodeTo(w: Writer, m: Partial<WatchCancelRequest>): void {
     if (m.watchId !== undefined && m.watchId !== 0) {
       w.uint32(8);
       w.int64Wide(m.watchId);
     }
-  },
-
-  decode(bytes: Uint8Array): WatchCancelRequest {
-    return WatchCancelRequest.decodeFrom(new Reader(bytes));
-  },
+  }
 
   decodeFrom(r: Reader, into?: WatchCancelRequest): WatchCancelRequest {
-    const m: WatchCancelRequest = into ?? {
-      watchId: 0,
-    };
+    const m = into ?? this.zero();
     let tag = 0;
     try {
       while (r.pos < r.end) {
@@ -1677,15 +1426,16 @@ export const WatchCancelRequest: Codec<WatchCancelRequest> = {
             m.watchId = r.int64Wide();
             break;
           default:
-            r.skip(tag, fieldNames("etcdserverpb.WatchCancelRequest"));
+            r.skip(tag, fieldNames(this.typeName));
         }
       }
     } catch (e) {
-      throw r.failed(e, "etcdserverpb.WatchCancelRequest", fieldNames("etcdserverpb.WatchCancelRequest"), tag);
+      throw r.failed(e, this.typeName, fieldNames(this.typeName), tag);
     }
     return m;
-  },
-};
+  }
+}
+export const WatchCancelRequest: Codec<WatchCancelRequest> = new WatchCancelRequestCodec();
 
 /** etcdserverpb.WatchProgressRequest. */
 export interface WatchProgressRequest {}
@@ -1707,27 +1457,21 @@ export interface WatchResponse {
   events: Uint8Array[];
 }
 
-export const WatchResponse: Codec<WatchResponse> = {
-  typeName: "etcdserverpb.WatchResponse",
+class WatchResponseCodec extends BaseCodec<WatchResponse> {
+  readonly typeName = "etcdserverpb.WatchResponse";
 
-  create(init: Partial<WatchResponse> = {}): WatchResponse {
+  zero(): WatchResponse {
     return {
-      header: init.header,
-      watchId: init.watchId ?? 0,
-      created: init.created ?? false,
-      canceled: init.canceled ?? false,
-      compactRevision: init.compactRevision ?? 0,
-      cancelReason: init.cancelReason ?? "",
-      fragment: init.fragment ?? false,
-      events: init.events ?? [],
+      header: undefined,
+      watchId: 0,
+      created: false,
+      canceled: false,
+      compactRevision: 0,
+      cancelReason: "",
+      fragment: false,
+      events: [],
     };
-  },
-
-  encode(m: Partial<WatchResponse>): Uint8Array {
-    sharedWriter.reset();
-    WatchResponse.encodeTo(sharedWriter, m);
-    return sharedWriter.finish();
-  },
+  }
 
   encodeTo(w: Writer, m: Partial<WatchResponse>): void {
     if (m.header !== undefined) {
@@ -1766,23 +1510,10 @@ export const WatchResponse: Codec<WatchResponse> = {
         w.view(item);
       }
     }
-  },
-
-  decode(bytes: Uint8Array): WatchResponse {
-    return WatchResponse.decodeFrom(new Reader(bytes));
-  },
+  }
 
   decodeFrom(r: Reader, into?: WatchResponse): WatchResponse {
-    const m: WatchResponse = into ?? {
-      header: undefined,
-      watchId: 0,
-      created: false,
-      canceled: false,
-      compactRevision: 0,
-      cancelReason: "",
-      fragment: false,
-      events: [],
-    };
+    const m = into ?? this.zero();
     let tag = 0;
     try {
       while (r.pos < r.end) {
@@ -1817,15 +1548,16 @@ export const WatchResponse: Codec<WatchResponse> = {
             m.events = added(m.events, r.view());
             break;
           default:
-            r.skip(tag, fieldNames("etcdserverpb.WatchResponse"));
+            r.skip(tag, fieldNames(this.typeName));
         }
       }
     } catch (e) {
-      throw r.failed(e, "etcdserverpb.WatchResponse", fieldNames("etcdserverpb.WatchResponse"), tag);
+      throw r.failed(e, this.typeName, fieldNames(this.typeName), tag);
     }
     return m;
-  },
-};
+  }
+}
+export const WatchResponse: Codec<WatchResponse> = new WatchResponseCodec();
 
 /** etcdserverpb.LeaseGrantRequest. */
 export interface LeaseGrantRequest {
@@ -1835,21 +1567,12 @@ export interface LeaseGrantRequest {
   ID: bigint;
 }
 
-export const LeaseGrantRequest: Codec<LeaseGrantRequest> = {
-  typeName: "etcdserverpb.LeaseGrantRequest",
+class LeaseGrantRequestCodec extends BaseCodec<LeaseGrantRequest> {
+  readonly typeName = "etcdserverpb.LeaseGrantRequest";
 
-  create(init: Partial<LeaseGrantRequest> = {}): LeaseGrantRequest {
-    return {
-      TTL: init.TTL ?? 0,
-      ID: init.ID ?? 0n,
-    };
-  },
-
-  encode(m: Partial<LeaseGrantRequest>): Uint8Array {
-    sharedWriter.reset();
-    LeaseGrantRequest.encodeTo(sharedWriter, m);
-    return sharedWriter.finish();
-  },
+  zero(): LeaseGrantRequest {
+    return { TTL: 0, ID: 0n };
+  }
 
   encodeTo(w: Writer, m: Partial<LeaseGrantRequest>): void {
     if (m.TTL !== undefined && m.TTL !== 0) {
@@ -1860,17 +1583,10 @@ export const LeaseGrantRequest: Codec<LeaseGrantRequest> = {
       w.uint32(16);
       w.bigInt64(m.ID);
     }
-  },
-
-  decode(bytes: Uint8Array): LeaseGrantRequest {
-    return LeaseGrantRequest.decodeFrom(new Reader(bytes));
-  },
+  }
 
   decodeFrom(r: Reader, into?: LeaseGrantRequest): LeaseGrantRequest {
-    const m: LeaseGrantRequest = into ?? {
-      TTL: 0,
-      ID: 0n,
-    };
+    const m = into ?? this.zero();
     let tag = 0;
     try {
       while (r.pos < r.end) {
@@ -1884,15 +1600,16 @@ export const LeaseGrantRequest: Codec<LeaseGrantRequest> = {
             m.ID = r.bigInt64();
             break;
           default:
-            r.skip(tag, fieldNames("etcdserverpb.LeaseGrantRequest"));
+            r.skip(tag, fieldNames(this.typeName));
         }
       }
     } catch (e) {
-      throw r.failed(e, "etcdserverpb.LeaseGrantRequest", fieldNames("etcdserverpb.LeaseGrantRequest"), tag);
+      throw r.failed(e, this.typeName, fieldNames(this.typeName), tag);
     }
     return m;
-  },
-};
+  }
+}
+export const LeaseGrantRequest: Codec<LeaseGrantRequest> = new LeaseGrantRequestCodec();
 
 /** etcdserverpb.LeaseGrantResponse. */
 export interface LeaseGrantResponse {
@@ -1902,23 +1619,12 @@ export interface LeaseGrantResponse {
   error: string;
 }
 
-export const LeaseGrantResponse: Codec<LeaseGrantResponse> = {
-  typeName: "etcdserverpb.LeaseGrantResponse",
+class LeaseGrantResponseCodec extends BaseCodec<LeaseGrantResponse> {
+  readonly typeName = "etcdserverpb.LeaseGrantResponse";
 
-  create(init: Partial<LeaseGrantResponse> = {}): LeaseGrantResponse {
-    return {
-      header: init.header,
-      ID: init.ID ?? 0n,
-      TTL: init.TTL ?? 0,
-      error: init.error ?? "",
-    };
-  },
-
-  encode(m: Partial<LeaseGrantResponse>): Uint8Array {
-    sharedWriter.reset();
-    LeaseGrantResponse.encodeTo(sharedWriter, m);
-    return sharedWriter.finish();
-  },
+  zero(): LeaseGrantResponse {
+    return { header: undefined, ID: 0n, TTL: 0, error: "" };
+  }
 
   encodeTo(w: Writer, m: Partial<LeaseGrantResponse>): void {
     if (m.header !== undefined) {
@@ -1939,19 +1645,10 @@ export const LeaseGrantResponse: Codec<LeaseGrantResponse> = {
       w.uint32(34);
       w.string(m.error);
     }
-  },
-
-  decode(bytes: Uint8Array): LeaseGrantResponse {
-    return LeaseGrantResponse.decodeFrom(new Reader(bytes));
-  },
+  }
 
   decodeFrom(r: Reader, into?: LeaseGrantResponse): LeaseGrantResponse {
-    const m: LeaseGrantResponse = into ?? {
-      header: undefined,
-      ID: 0n,
-      TTL: 0,
-      error: "",
-    };
+    const m = into ?? this.zero();
     let tag = 0;
     try {
       while (r.pos < r.end) {
@@ -1974,51 +1671,38 @@ export const LeaseGrantResponse: Codec<LeaseGrantResponse> = {
             m.error = r.string();
             break;
           default:
-            r.skip(tag, fieldNames("etcdserverpb.LeaseGrantResponse"));
+            r.skip(tag, fieldNames(this.typeName));
         }
       }
     } catch (e) {
-      throw r.failed(e, "etcdserverpb.LeaseGrantResponse", fieldNames("etcdserverpb.LeaseGrantResponse"), tag);
+      throw r.failed(e, this.typeName, fieldNames(this.typeName), tag);
     }
     return m;
-  },
-};
+  }
+}
+export const LeaseGrantResponse: Codec<LeaseGrantResponse> = new LeaseGrantResponseCodec();
 
 /** etcdserverpb.LeaseRevokeRequest. */
 export interface LeaseRevokeRequest {
   ID: bigint;
 }
 
-export const LeaseRevokeRequest: Codec<LeaseRevokeRequest> = {
-  typeName: "etcdserverpb.LeaseRevokeRequest",
+class LeaseRevokeRequestCodec extends BaseCodec<LeaseRevokeRequest> {
+  readonly typeName = "etcdserverpb.LeaseRevokeRequest";
 
-  create(init: Partial<LeaseRevokeRequest> = {}): LeaseRevokeRequest {
-    return {
-      ID: init.ID ?? 0n,
-    };
-  },
-
-  encode(m: Partial<LeaseRevokeRequest>): Uint8Array {
-    sharedWriter.reset();
-    LeaseRevokeRequest.encodeTo(sharedWriter, m);
-    return sharedWriter.finish();
-  },
+  zero(): LeaseRevokeRequest {
+    return { ID: 0n };
+  }
 
   encodeTo(w: Writer, m: Partial<LeaseRevokeRequest>): void {
     if (m.ID !== undefined && m.ID !== 0n) {
       w.uint32(8);
       w.bigInt64(m.ID);
     }
-  },
-
-  decode(bytes: Uint8Array): LeaseRevokeRequest {
-    return LeaseRevokeRequest.decodeFrom(new Reader(bytes));
-  },
+  }
 
   decodeFrom(r: Reader, into?: LeaseRevokeRequest): LeaseRevokeRequest {
-    const m: LeaseRevokeRequest = into ?? {
-      ID: 0n,
-    };
+    const m = into ?? this.zero();
     let tag = 0;
     try {
       while (r.pos < r.end) {
@@ -2029,35 +1713,28 @@ export const LeaseRevokeRequest: Codec<LeaseRevokeRequest> = {
             m.ID = r.bigInt64();
             break;
           default:
-            r.skip(tag, fieldNames("etcdserverpb.LeaseRevokeRequest"));
+            r.skip(tag, fieldNames(this.typeName));
         }
       }
     } catch (e) {
-      throw r.failed(e, "etcdserverpb.LeaseRevokeRequest", fieldNames("etcdserverpb.LeaseRevokeRequest"), tag);
+      throw r.failed(e, this.typeName, fieldNames(this.typeName), tag);
     }
     return m;
-  },
-};
+  }
+}
+export const LeaseRevokeRequest: Codec<LeaseRevokeRequest> = new LeaseRevokeRequestCodec();
 
 /** etcdserverpb.LeaseRevokeResponse. */
 export interface LeaseRevokeResponse {
   header: ResponseHeader | undefined;
 }
 
-export const LeaseRevokeResponse: Codec<LeaseRevokeResponse> = {
-  typeName: "etcdserverpb.LeaseRevokeResponse",
+class LeaseRevokeResponseCodec extends BaseCodec<LeaseRevokeResponse> {
+  readonly typeName = "etcdserverpb.LeaseRevokeResponse";
 
-  create(init: Partial<LeaseRevokeResponse> = {}): LeaseRevokeResponse {
-    return {
-      header: init.header,
-    };
-  },
-
-  encode(m: Partial<LeaseRevokeResponse>): Uint8Array {
-    sharedWriter.reset();
-    LeaseRevokeResponse.encodeTo(sharedWriter, m);
-    return sharedWriter.finish();
-  },
+  zero(): LeaseRevokeResponse {
+    return { header: undefined };
+  }
 
   encodeTo(w: Writer, m: Partial<LeaseRevokeResponse>): void {
     if (m.header !== undefined) {
@@ -2066,16 +1743,10 @@ export const LeaseRevokeResponse: Codec<LeaseRevokeResponse> = {
       ResponseHeader.encodeTo(w, m.header);
       w.close(start);
     }
-  },
-
-  decode(bytes: Uint8Array): LeaseRevokeResponse {
-    return LeaseRevokeResponse.decodeFrom(new Reader(bytes));
-  },
+  }
 
   decodeFrom(r: Reader, into?: LeaseRevokeResponse): LeaseRevokeResponse {
-    const m: LeaseRevokeResponse = into ?? {
-      header: undefined,
-    };
+    const m = into ?? this.zero();
     let tag = 0;
     try {
       while (r.pos < r.end) {
@@ -2089,15 +1760,16 @@ export const LeaseRevokeResponse: Codec<LeaseRevokeResponse> = {
             break;
           }
           default:
-            r.skip(tag, fieldNames("etcdserverpb.LeaseRevokeResponse"));
+            r.skip(tag, fieldNames(this.typeName));
         }
       }
     } catch (e) {
-      throw r.failed(e, "etcdserverpb.LeaseRevokeResponse", fieldNames("etcdserverpb.LeaseRevokeResponse"), tag);
+      throw r.failed(e, this.typeName, fieldNames(this.typeName), tag);
     }
     return m;
-  },
-};
+  }
+}
+export const LeaseRevokeResponse: Codec<LeaseRevokeResponse> = new LeaseRevokeResponseCodec();
 
 /** etcdserverpb.LeaseCheckpoint. */
 export interface LeaseCheckpoint {
@@ -2126,36 +1798,22 @@ export interface LeaseKeepAliveRequest {
   ID: bigint;
 }
 
-export const LeaseKeepAliveRequest: Codec<LeaseKeepAliveRequest> = {
-  typeName: "etcdserverpb.LeaseKeepAliveRequest",
+class LeaseKeepAliveRequestCodec extends BaseCodec<LeaseKeepAliveRequest> {
+  readonly typeName = "etcdserverpb.LeaseKeepAliveRequest";
 
-  create(init: Partial<LeaseKeepAliveRequest> = {}): LeaseKeepAliveRequest {
-    return {
-      ID: init.ID ?? 0n,
-    };
-  },
-
-  encode(m: Partial<LeaseKeepAliveRequest>): Uint8Array {
-    sharedWriter.reset();
-    LeaseKeepAliveRequest.encodeTo(sharedWriter, m);
-    return sharedWriter.finish();
-  },
+  zero(): LeaseKeepAliveRequest {
+    return { ID: 0n };
+  }
 
   encodeTo(w: Writer, m: Partial<LeaseKeepAliveRequest>): void {
     if (m.ID !== undefined && m.ID !== 0n) {
       w.uint32(8);
       w.bigInt64(m.ID);
     }
-  },
-
-  decode(bytes: Uint8Array): LeaseKeepAliveRequest {
-    return LeaseKeepAliveRequest.decodeFrom(new Reader(bytes));
-  },
+  }
 
   decodeFrom(r: Reader, into?: LeaseKeepAliveRequest): LeaseKeepAliveRequest {
-    const m: LeaseKeepAliveRequest = into ?? {
-      ID: 0n,
-    };
+    const m = into ?? this.zero();
     let tag = 0;
     try {
       while (r.pos < r.end) {
@@ -2166,15 +1824,16 @@ export const LeaseKeepAliveRequest: Codec<LeaseKeepAliveRequest> = {
             m.ID = r.bigInt64();
             break;
           default:
-            r.skip(tag, fieldNames("etcdserverpb.LeaseKeepAliveRequest"));
+            r.skip(tag, fieldNames(this.typeName));
         }
       }
     } catch (e) {
-      throw r.failed(e, "etcdserverpb.LeaseKeepAliveRequest", fieldNames("etcdserverpb.LeaseKeepAliveRequest"), tag);
+      throw r.failed(e, this.typeName, fieldNames(this.typeName), tag);
     }
     return m;
-  },
-};
+  }
+}
+export const LeaseKeepAliveRequest: Codec<LeaseKeepAliveRequest> = new LeaseKeepAliveRequestCodec();
 
 /** etcdserverpb.LeaseKeepAliveResponse. */
 export interface LeaseKeepAliveResponse {
@@ -2184,22 +1843,12 @@ export interface LeaseKeepAliveResponse {
   TTL: number;
 }
 
-export const LeaseKeepAliveResponse: Codec<LeaseKeepAliveResponse> = {
-  typeName: "etcdserverpb.LeaseKeepAliveResponse",
+class LeaseKeepAliveResponseCodec extends BaseCodec<LeaseKeepAliveResponse> {
+  readonly typeName = "etcdserverpb.LeaseKeepAliveResponse";
 
-  create(init: Partial<LeaseKeepAliveResponse> = {}): LeaseKeepAliveResponse {
-    return {
-      header: init.header,
-      ID: init.ID ?? 0n,
-      TTL: init.TTL ?? 0,
-    };
-  },
-
-  encode(m: Partial<LeaseKeepAliveResponse>): Uint8Array {
-    sharedWriter.reset();
-    LeaseKeepAliveResponse.encodeTo(sharedWriter, m);
-    return sharedWriter.finish();
-  },
+  zero(): LeaseKeepAliveResponse {
+    return { header: undefined, ID: 0n, TTL: 0 };
+  }
 
   encodeTo(w: Writer, m: Partial<LeaseKeepAliveResponse>): void {
     if (m.header !== undefined) {
@@ -2216,18 +1865,10 @@ export const LeaseKeepAliveResponse: Codec<LeaseKeepAliveResponse> = {
       w.uint32(24);
       w.int64(m.TTL);
     }
-  },
-
-  decode(bytes: Uint8Array): LeaseKeepAliveResponse {
-    return LeaseKeepAliveResponse.decodeFrom(new Reader(bytes));
-  },
+  }
 
   decodeFrom(r: Reader, into?: LeaseKeepAliveResponse): LeaseKeepAliveResponse {
-    const m: LeaseKeepAliveResponse = into ?? {
-      header: undefined,
-      ID: 0n,
-      TTL: 0,
-    };
+    const m = into ?? this.zero();
     let tag = 0;
     try {
       while (r.pos < r.end) {
@@ -2247,15 +1888,16 @@ export const LeaseKeepAliveResponse: Codec<LeaseKeepAliveResponse> = {
             m.TTL = r.int64();
             break;
           default:
-            r.skip(tag, fieldNames("etcdserverpb.LeaseKeepAliveResponse"));
+            r.skip(tag, fieldNames(this.typeName));
         }
       }
     } catch (e) {
-      throw r.failed(e, "etcdserverpb.LeaseKeepAliveResponse", fieldNames("etcdserverpb.LeaseKeepAliveResponse"), tag);
+      throw r.failed(e, this.typeName, fieldNames(this.typeName), tag);
     }
     return m;
-  },
-};
+  }
+}
+export const LeaseKeepAliveResponse: Codec<LeaseKeepAliveResponse> = new LeaseKeepAliveResponseCodec();
 
 /** etcdserverpb.LeaseTimeToLiveRequest. */
 export interface LeaseTimeToLiveRequest {

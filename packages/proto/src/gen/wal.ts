@@ -3,10 +3,11 @@
 
 import { tableCodec } from "../table/codec.ts";
 import { fieldNames } from "../table/fields.ts";
+import { BaseCodec } from "../wire/base-codec.ts";
 import { EMPTY } from "../wire/bytes.ts";
 import type { MessageType as Codec } from "../wire/message.ts";
-import { Reader } from "../wire/reader.ts";
-import { sharedWriter, type Writer } from "../wire/writer.ts";
+import type { Reader } from "../wire/reader.ts";
+import type { Writer } from "../wire/writer.ts";
 import { ConfState } from "./raft.ts";
 
 /** walpb.Record. */
@@ -18,22 +19,12 @@ export interface Record {
   data: Uint8Array;
 }
 
-export const Record: Codec<Record> = {
-  typeName: "walpb.Record",
+class RecordCodec extends BaseCodec<Record> {
+  readonly typeName = "walpb.Record";
 
-  create(init: Partial<Record> = {}): Record {
-    return {
-      type: init.type ?? 0,
-      crc: init.crc ?? 0,
-      data: init.data ?? EMPTY,
-    };
-  },
-
-  encode(m: Partial<Record>): Uint8Array {
-    sharedWriter.reset();
-    Record.encodeTo(sharedWriter, m);
-    return sharedWriter.finish();
-  },
+  zero(): Record {
+    return { type: 0, crc: 0, data: EMPTY };
+  }
 
   encodeTo(w: Writer, m: Partial<Record>): void {
     w.uint32(8);
@@ -44,18 +35,10 @@ export const Record: Codec<Record> = {
       w.uint32(26);
       w.view(m.data);
     }
-  },
-
-  decode(bytes: Uint8Array): Record {
-    return Record.decodeFrom(new Reader(bytes));
-  },
+  }
 
   decodeFrom(r: Reader, into?: Record): Record {
-    const m: Record = into ?? {
-      type: 0,
-      crc: 0,
-      data: EMPTY,
-    };
+    const m = into ?? this.zero();
     let tag = 0;
     try {
       while (r.pos < r.end) {
@@ -72,15 +55,16 @@ export const Record: Codec<Record> = {
             m.data = r.view();
             break;
           default:
-            r.skip(tag, fieldNames("walpb.Record"));
+            r.skip(tag, fieldNames(this.typeName));
         }
       }
     } catch (e) {
-      throw r.failed(e, "walpb.Record", fieldNames("walpb.Record"), tag);
+      throw r.failed(e, this.typeName, fieldNames(this.typeName), tag);
     }
     return m;
-  },
-};
+  }
+}
+export const Record: Codec<Record> = new RecordCodec();
 
 /** walpb.Snapshot. Points at a snapshot file. */
 export interface Snapshot {

@@ -3,10 +3,11 @@
  * far more than their bytes. They write and refuse the same bytes as generated code does; it is
  * faster, and has a hundred lines where a row has one. scripts/proto/policy.ts says which is which.
  */
+import { BaseCodec } from "../wire/base-codec.ts";
 import { EMPTY } from "../wire/bytes.ts";
 import type { MessageType } from "../wire/message.ts";
-import { Reader } from "../wire/reader.ts";
-import { sharedWriter, type Writer } from "../wire/writer.ts";
+import type { Reader } from "../wire/reader.ts";
+import type { Writer } from "../wire/writer.ts";
 import { type FieldLabel, type FieldRow, fieldNames, fieldRows, isMessage } from "./fields.ts";
 
 // biome-ignore lint/suspicious/noExplicitAny: a table holds codecs of all types
@@ -144,7 +145,7 @@ class MessageField implements FieldCodec {
   }
 }
 
-class TableCodec<T> implements MessageType<T> {
+class TableCodec<T extends object> extends BaseCodec<T> {
   readonly typeName: string;
   readonly #embedded: readonly AnyType[];
   /** Both are made at the first use: a program uses few of the messages. */
@@ -152,21 +153,15 @@ class TableCodec<T> implements MessageType<T> {
   readonly #byTag = new Map<number, FieldCodec>();
 
   constructor(typeName: string, embedded: readonly AnyType[]) {
+    super();
     this.typeName = typeName;
     this.#embedded = embedded;
   }
 
-  create(init: Partial<T> = {}): T {
+  zero(): T {
     const message: Values = {};
-    for (const field of this.#made())
-      message[field.property] = (init as Values)[field.property] ?? field.zero();
+    for (const field of this.#made()) message[field.property] = field.zero();
     return message as T;
-  }
-
-  encode(message: Partial<T>): Uint8Array {
-    sharedWriter.reset();
-    this.encodeTo(sharedWriter, message);
-    return sharedWriter.finish();
   }
 
   encodeTo(w: Writer, message: Partial<T>): void {
@@ -176,13 +171,9 @@ class TableCodec<T> implements MessageType<T> {
     }
   }
 
-  decode(bytes: Uint8Array): T {
-    return this.decodeFrom(new Reader(bytes));
-  }
-
   decodeFrom(r: Reader, into?: T): T {
-    const fields = this.#made();
-    const message = (into ?? zeroOf(fields)) as Values;
+    this.#made();
+    const message = (into ?? this.zero()) as Values;
     let tag = 0;
     try {
       while (r.pos < r.end) {
@@ -226,17 +217,14 @@ class TableCodec<T> implements MessageType<T> {
   }
 }
 
-function zeroOf(fields: readonly FieldCodec[]): Values {
-  const message: Values = {};
-  for (const field of fields) message[field.property] = field.zero();
-  return message;
-}
-
 /**
  * The codec of a message type, from its rows in the table.
  * @param embedded the codecs of the messages in it
  */
-export function tableCodec<T>(typeName: string, embedded: readonly AnyType[] = []): MessageType<T> {
+export function tableCodec<T extends object>(
+  typeName: string,
+  embedded: readonly AnyType[] = [],
+): MessageType<T> {
   return new TableCodec<T>(typeName, embedded);
 }
 

@@ -69,11 +69,19 @@ export function readPosition(
   }
 }
 
-/** Puts the position into the batch that is being collected. */
-export function writePosition(backend: Backend, position: Position): void {
-  backend.put(Bucket.meta, CONSISTENT_INDEX, u64(position.index));
-  backend.put(Bucket.meta, TERM, u64(position.term));
-  backend.put(Bucket.meta, CONF_STATE, raftpb.ConfState.encode(position.confState));
+/**
+ * Puts the position into the batch that is being collected.
+ * @param writtenConf the configuration in the batches before, which is not written again
+ */
+export function writePosition(
+  backend: Backend,
+  { index, term, confState }: Position,
+  writtenConf?: raftpb.ConfState,
+): void {
+  backend.put(Bucket.meta, CONSISTENT_INDEX, u64(index));
+  backend.put(Bucket.meta, TERM, u64(term));
+  if (confState !== writtenConf)
+    backend.put(Bucket.meta, CONF_STATE, raftpb.ConfState.encode(confState));
 }
 
 /** The record's name in the bucket meta. */

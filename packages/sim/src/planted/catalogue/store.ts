@@ -164,8 +164,8 @@ export const STORE_BUGS: Readonly<Record<string, CatalogueBug>> = {
   },
   "the configuration is kept without its learners": {
     at: "store/src/backend/meta.ts#writePosition",
-    find: "$position.confState",
-    put: "{ ...$position.confState, learners: [] }",
+    find: "raftpb.ConfState.encode($conf)",
+    put: "raftpb.ConfState.encode({ ...$conf, learners: [] })",
     tests: [
       "packages/store/test/store.test.ts",
       "packages/member/test/configuration.test.ts",
