@@ -21,6 +21,7 @@ import { AdmissionChain, type AdmissionPlugin, type FindNamed } from "../admissi
 import { limitRanger } from "../admission/limit-ranger.ts";
 import { mutatingPolicies } from "../admission/mutating-policies.ts";
 import { KnownNamespaces, namespaceLifecycle } from "../admission/namespace-lifecycle.ts";
+import { nodeTaints } from "../admission/node-taints.ts";
 import { ownerReferencesPermission } from "../admission/owner-references.ts";
 import type { PluginName } from "../admission/plugin-names.ts";
 import { PolicyList } from "../admission/policy-config.ts";
@@ -184,6 +185,7 @@ export class PolicyRuntime {
           random: random.fork("tokens of pods"),
         }),
       ),
+      ...optional("TaintNodesByCondition", nodeTaints),
       ...optional("Priority", () => podPriority(this.#defaultPriorities, this.#finder(PRIORITIES))),
       ...optional("RuntimeClass", () => runtimeClass(this.#finder(RUNTIMES))),
       signerPermissions(authorizer),
