@@ -38,3 +38,4 @@ export type { EngineCounters } from "./src/http2/shared.ts";
 export { Http2Shared } from "./src/http2/shared.ts";
 export { type CallShared, ServedCall, statusOf } from "./src/served-call.ts";
 export * from "./src/service.ts";
+export { wrappedCall, wrappedListener } from "./src/wrapped-stream.ts";
