@@ -344,6 +344,7 @@ function planeOptions(
   return {
     etcdPrefix: options.etcdPrefix,
     watchCache: options.watchCache,
+    takesShards: options.featureGates.ShardedListAndWatch,
     compactionIntervalMs: options.compactionIntervalMs,
     resources: options.resources,
     storesJson: options.storageMediaType === "application/json",
