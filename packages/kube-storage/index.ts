@@ -211,6 +211,7 @@ export {
   type ClusterClient,
   ClusterError,
   type ClusterEvent,
+  type ClusterPart,
   type ClusterRange,
   type ClusterRangeOptions,
   type ClusterWatch,

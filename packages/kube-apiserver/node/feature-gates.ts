@@ -1,4 +1,4 @@
-/** Feature gates, by kube-apiserver's names (apiserver: pkg/features; component-base: featuregate). */
+/** Feature gates, by kube-apiserver's names (apiserver: pkg/features). */
 import { FlagRefusal } from "@quorate/cli";
 import { goBool } from "@quorate/proto";
 

@@ -145,7 +145,7 @@ const limits: Flags = {
     "1800",
   ),
   "feature-gates": listFlag(
-    "Name=true or Name=false, for ShardedListAndWatch (lists and watches of shards; off by default), EtcdRangeStream (lists are read as streams; on), AllAlpha and AllBeta; others have no effect",
+    "Name=true or false: ShardedListAndWatch (lists of shards), EtcdRangeStream (streams from the cluster), AllAlpha, AllBeta",
   ),
   chaos: textFlag(
     "faults by seed, for tests of controllers: seed=7,stale-lists=0.3,watch-delay=0.5:2s,gone=0.1,cuts=0.1,agent=NAME",

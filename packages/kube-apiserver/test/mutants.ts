@@ -309,4 +309,11 @@ export const BUGS: Readonly<Record<string, CatalogueBug>> = {
     put: '$query.first("shardSelector")',
     ...SHARDS,
   },
+  "a cluster without streams is asked for each list": {
+    at: "kube-apiserver/node/cluster.ts#LibraryCluster.rangeParts",
+    find: "this.#clock.monotonicMs() < this.#inPagesUntilMs",
+    put: "false",
+    tests: ["packages/kube-apiserver/test/range-parts.test.ts"],
+    sim: "no",
+  },
 };

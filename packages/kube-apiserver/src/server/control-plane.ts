@@ -61,7 +61,7 @@ export interface ControlPlaneOptions extends ApiServerOptions {
   /** --etcd-prefix: "/registry". */
   readonly etcdPrefix: string;
   readonly watchCache: boolean;
-  /** Lists and watches may be of shards (the feature gate ShardedListAndWatch); absent: they may not. */
+  /** Lists and watches may be of shards (ShardedListAndWatch); absent: they may not. */
   readonly takesShards?: boolean;
   /** Write built-in kinds as JSON, not as protobuf; both are read. */
   readonly storesJson: boolean;

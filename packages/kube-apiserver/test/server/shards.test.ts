@@ -155,8 +155,8 @@ for (const watchCache of [true, false])
       const { message } = metaProtobuf.unwrap(new Uint8Array(await body.arrayBuffer()));
       // Field 1, whose length is below 128 here: the list's metadata.
       const listMeta = message.subarray(2, 2 + message[1]);
-      const { shardInfo } = metaProtobuf.decode("ListMeta", listMeta);
-      assert.deepEqual(shardInfo, { selector: HALVES[0] });
+      const decoded = metaProtobuf.decode("ListMeta", listMeta) as { readonly shardInfo?: object };
+      assert.deepEqual(decoded.shardInfo, { selector: HALVES[0] });
       await dispatcher.close();
     });
 

@@ -3,7 +3,6 @@
  * pkg/storage/selection_predicate.go). label-selector.ts and field-selector.ts parse them.
  */
 import type { KubeObject } from "./object.ts";
-import type { ShardSelector } from "./shards.ts";
 
 /** A parsed label or field selector. */
 export interface Selector {
@@ -45,6 +44,13 @@ export interface ObjectAttributes {
   readonly uid?: string;
 }
 
+/** A part of a collection; shards.ts has it. */
+export interface Shard {
+  matches(attributes: ObjectAttributes): boolean;
+  /** The canonical text. */
+  toString(): string;
+}
+
 /** Labels and selectable fields of an object. */
 export type AttributesOf = (object: KubeObject) => ObjectAttributes;
 
@@ -53,7 +59,7 @@ export interface SelectionPredicate {
   readonly label: Selector;
   readonly field: Selector;
   /** Absent: objects of all shards match. */
-  readonly shard?: ShardSelector | undefined;
+  readonly shard?: Shard | undefined;
   /** Page size; 0 for all. */
   readonly limit: number;
   /** The token of the page before; "" for the first page. */

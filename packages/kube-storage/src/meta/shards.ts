@@ -3,7 +3,7 @@
  * whole numbers below 2^64; a selector has ranges of them.
  */
 import { fnv1a64, fromUtf8 } from "@quorate/proto";
-import type { AttributesOf, ObjectAttributes } from "./selectors.ts";
+import type { AttributesOf, ObjectAttributes, Shard } from "./selectors.ts";
 
 /** The fields whose hashes decide. */
 export const SHARD_FIELDS = ["object.metadata.uid", "object.metadata.namespace"] as const;
@@ -16,7 +16,7 @@ export interface ShardRange {
 }
 
 /** Which part of a collection is wanted. */
-export class ShardSelector {
+export class ShardSelector implements Shard {
   readonly #field: ShardField;
   readonly #text: string;
   readonly #ranges: readonly ShardRange[];
@@ -37,7 +37,6 @@ export class ShardSelector {
     return this.#ranges.some(({ start, end }) => start <= hash && hash < end);
   }
 
-  /** The canonical text. */
   toString(): string {
     return this.#text;
   }
