@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { connect as connectPlain } from "node:net";
+import { once } from "node:events";
+import { type AddressInfo, connect as connectPlain, createServer } from "node:net";
 import { describe, it, type TestContext } from "node:test";
 import { connect as connectTls } from "node:tls";
 import { credentials, status } from "@grpc/grpc-js";
@@ -70,6 +71,22 @@ async function refused(
   if (typeof reason === "string") assert.equal(line.fields["error"], reason);
   else assert.match(String(line.fields["error"]), reason);
   assert.ok(server.server.counters().failedHandshakes > 0);
+}
+
+/** The first bytes that a client sends. */
+async function firstFlight(): Promise<Buffer> {
+  const seen = Promise.withResolvers<Buffer>();
+  const ear = createServer((socket) => socket.on("error", () => {}).once("data", seen.resolve));
+  await once(ear.listen(0, "127.0.0.1"), "listening");
+  const { port: earPort } = ear.address() as AddressInfo;
+  const client = connectTls({ port: earPort, host: "127.0.0.1", ca: CA.certPem });
+  client.on("error", () => {});
+  try {
+    return await seen.promise;
+  } finally {
+    client.destroy();
+    ear.close();
+  }
 }
 
 describe("mutual TLS", () => {
@@ -266,6 +283,21 @@ describe("a TLS port", () => {
       [line.level, line.fields["error"]],
       ["warn", "tls: first record does not look like a TLS handshake"],
     );
+  });
+
+  it("lets clients in beside a crowd that begins its handshakes and says no more", async (t) => {
+    const server = await start(t, MUTUAL);
+    const { port } = server;
+    const hello = await firstFlight();
+    const crowd = Array.from({ length: 300 }, () => connectPlain(port, "127.0.0.1"));
+    for (const socket of crowd) socket.on("error", () => {}).write(hello);
+    t.after(() => {
+      for (const socket of crowd) socket.destroy();
+    });
+    // Each has the server's side of the handshake, and so waits for its client.
+    await Promise.all(crowd.map((socket) => once(socket, "data")));
+    const names = await Promise.all(Array.from({ length: 20 }, () => who(server, CLIENT)));
+    assert.deepEqual(names, Array(20).fill("client-one"));
   });
 
   it("needs TLS options", async (t) => {

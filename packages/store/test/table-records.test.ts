@@ -101,6 +101,21 @@ describe("records of tables", () => {
     }
   });
 
+  it("can be left while the next of them are being read", async () => {
+    const range = { from: fromLatin1("\0"), to: fromLatin1("\xff") };
+    const expected = await fromTables(range);
+    for (let refills = 1; refills < 6; refills++) {
+      const tables = openTables(nodeDisk, directory, range)!;
+      const records = tables.records();
+      let count = 0;
+      for (let i = 0; i < refills && (await records.refill()); i++) while (records.next()) count++;
+      assert.ok(count > 0 && count < expected.length, `${count} of ${expected.length}`);
+      // What is under way fails, and nobody hears of it.
+      tables.close();
+    }
+    assert.deepEqual(await fromTables(range), expected);
+  });
+
   it("of a directory that has no LevelDB, or lacks a table, are not read", () => {
     const range = { from: fromLatin1("a"), to: fromLatin1("z") };
     assert.equal(openTables(nodeDisk, join(directory, "none"), range), undefined);

@@ -193,6 +193,31 @@ describe("conversion by webhook", () => {
     const { metadata } = await world.get("boxes", "labelled");
     assert.deepEqual([metadata.labels, metadata.generation], [{ by: "webhook" }, 1]);
   });
+
+  test("a dry run shows what the stored version keeps", async () => {
+    const both = box("v2", "dry", { size: 2, length: 1 });
+    const created = await world.create("boxes", both, "v2", "default", true);
+    assert.deepEqual([created.apiVersion, created["spec"]], [both.apiVersion, { length: 2 }]);
+    await world.create("boxes", both, "v2");
+    const other = { ...(await world.get("boxes", "dry", "v2")), spec: { size: 4, length: 3 } };
+    const put = await world.put("boxes", other, "v2", "", true);
+    assert.deepEqual(put["spec"], { length: 4 });
+    assert.deepEqual((await world.get("boxes", "dry"))["spec"], { size: 2 });
+  });
+
+  test("an object that apply left without metadata is converted, as a webhook in Go does it", async () => {
+    webhook.change = (response) => ({
+      ...response,
+      convertedObjects: (response["convertedObjects"] as KubeObject[]).map((one) => ({
+        ...one,
+        metadata: {},
+      })),
+    });
+    const { metadata: _, ...left }: KubeObject = box("v1", "x", { size: 1 });
+    const [converted] = await world.find("boxes", "v2")!.convert([left as KubeObject]);
+    webhook.change = (one) => one;
+    assert.deepEqual(converted, { ...box("v2", "x", { length: 1 }), metadata: {} });
+  });
 });
 
 describe("bounds of conversion", () => {

@@ -167,6 +167,8 @@ export interface StorageInterface {
     update: UpdateFunction,
     options: UpdateOptions,
   ): Promise<StoredObject>;
+  /** What a read gives of an object after its write. Absent where that is the object itself. */
+  asRead?(object: KubeObject): Promise<KubeObject>;
   stats(options?: CallOptions): Promise<StorageStats>;
   /** Asks the store for its revision on all watches (bookmarks follow). */
   requestWatchProgress(): Promise<void>;

@@ -197,8 +197,7 @@ export class Listener implements AcceptedOwner {
     this.#byRawSocket.set(socket, one);
     // It has no influence on how long it waits.
     this.#slots.suspend(one.slot);
-    this.#owner.handshakes.add(() => {
-      if (socket.destroyed) return;
+    this.#owner.handshakes.add(socket, () => {
       this.#slots.nextStage(one.slot, this.nowMs());
       tlsServer.emit("connection", socket);
     });
@@ -248,6 +247,7 @@ export class Listener implements AcceptedOwner {
       socket.destroy();
       return;
     }
+    this.#owner.handshakes.ended(one.socket);
     const tls = source.current;
     const demanded = demandsClientCertificate(tls);
     const isWanted = demanded || tls.clientCertOptional === true;

@@ -3,7 +3,7 @@
  * a record that goes through the binding costs some 3 microseconds and as much garbage.
  *
  *     run      tables whose keys follow each other: all of a level, or one of level 0
- *     window   some blocks of a table, read together; the next one is read when it is used up
+ *     window   some blocks of a table, read together; while one is used, the next one is read
  *     record   the key is put together in `key`; the value stays where it is in `bytes`
  *
  * A key in a table is the user's key and 8 bytes: the kind of the change (1 a value, 0 a deletion),
@@ -33,11 +33,24 @@ export interface OpenTable {
   readonly isWithin: boolean;
 }
 
+/** Some blocks of a table that are read together. */
+interface Window {
+  readonly places: BlockPlaces;
+  /** Blocks: the first one, and the one behind the last. */
+  readonly first: number;
+  readonly end: number;
+  readonly bytes: Uint8Array;
+  /** Of the first byte in the file. */
+  readonly offset: number;
+}
+
 /** Where the blocks of a table are. */
 interface BlockPlaces {
   readonly offsets: number[];
   readonly lengths: number[];
 }
+
+const NO_BLOCKS: BlockPlaces = { offsets: [], lengths: [] };
 
 /** One run; `key`, `bytes` and what is in them are valid until the next call. */
 export class TableRun {
@@ -54,18 +67,25 @@ export class TableRun {
   isDone = false;
   readonly #tables: readonly OpenTable[];
   readonly #from: Uint8Array;
+  /** What is read next: the table and its blocks, and the first block that is in no window. */
   #table = -1;
-  #places: BlockPlaces = { offsets: [], lengths: [] };
-  /** The next block of the table that is not in a window yet. */
+  #places: BlockPlaces = NO_BLOCKS;
   #block = 0;
-  #buffer: Uint8Array = new Uint8Array(0);
+  #window: Window = {
+    places: NO_BLOCKS,
+    first: 0,
+    end: 0,
+    bytes: new Uint8Array(0),
+    offset: 0,
+  };
+  /** The next block of the window. */
+  #inWindow = 0;
+  /** The window after it, while it is read; undefined when nothing is left. */
+  #ahead: Promise<Window | undefined> | undefined;
+  /** Its bytes, and those of the window in turn. */
+  #spare: Uint8Array = new Uint8Array(0);
   /** The content of the present block, if that is compressed. */
   #plain: Uint8Array = new Uint8Array(0);
-  /** Blocks of the window: the next one, and the one behind the last. */
-  #inWindow = 0;
-  #windowEnd = 0;
-  /** Of the buffer: the offset of its first byte in the file. */
-  #windowOffset = 0;
   /** In the present block: the next record, and the end of its records. */
   #at = 0;
   #end = 0;
@@ -79,8 +99,8 @@ export class TableRun {
   /** Goes to the next record; false if the next window has to be read first, or nothing is left. */
   advance(): boolean {
     while (this.#at >= this.#end) {
-      if (this.#inWindow === this.#windowEnd) {
-        this.isDone = this.#isLast;
+      if (this.#inWindow === this.#window.end) {
+        this.isDone = this.#isLast && this.#ahead === undefined;
         return false;
       }
       this.#enterBlock(this.#inWindow++);
@@ -103,43 +123,60 @@ export class TableRun {
     return true;
   }
 
-  /** Reads the next window, if `advance` needs one. @throws DiskError, BytesDamage */
+  /** Goes to the next window, if `advance` needs one. @throws DiskError, BytesDamage */
   async refill(): Promise<void> {
-    if (this.#at < this.#end || this.#inWindow < this.#windowEnd) return;
+    if (this.#at < this.#end || this.#inWindow < this.#window.end) return;
+    const next = await (this.#ahead ?? this.#readWindow());
+    this.#ahead = undefined;
+    if (next === undefined) {
+      this.isDone = true;
+      return;
+    }
+    this.#spare = this.#window.bytes;
+    this.#window = next;
+    this.#inWindow = next.first;
+    if (this.#isLast) return;
+    this.#ahead = this.#readWindow();
+    // A failure is for the one that waits for it; the files may be closed before.
+    this.#ahead.catch(() => {});
+  }
+
+  /** Reads the blocks that follow into the spare buffer; undefined where there are none. */
+  async #readWindow(): Promise<Window | undefined> {
     while (this.#block === this.#places.offsets.length) {
-      if (this.#table + 1 >= this.#tables.length) {
-        this.isDone = true;
-        return;
-      }
+      if (this.#isLast) return undefined;
       this.#places = await placesIn(this.#tables[++this.#table], this.#from);
       this.#block = 0;
     }
-    const { offsets, lengths } = this.#places;
+    const places = this.#places;
+    const { offsets, lengths } = places;
     const first = this.#block;
-    this.#windowOffset = offsets[first];
+    const offset = offsets[first];
     let sizeBytes = 0;
     while (this.#block < offsets.length) {
       const endBytes = offsets[this.#block] + lengths[this.#block] + TRAILER_BYTES;
-      if (sizeBytes > 0 && endBytes - this.#windowOffset > WINDOW_BYTES) break;
-      sizeBytes = endBytes - this.#windowOffset;
+      if (sizeBytes > 0 && endBytes - offset > WINDOW_BYTES) break;
+      sizeBytes = endBytes - offset;
       this.#block++;
     }
-    if (this.#buffer.length < sizeBytes)
-      this.#buffer = new Uint8Array(Math.max(sizeBytes, WINDOW_BYTES));
+    const bytes =
+      this.#spare.length < sizeBytes
+        ? new Uint8Array(Math.max(sizeBytes, WINDOW_BYTES))
+        : this.#spare;
     const { file } = this.#tables[this.#table];
-    await readFully(file, this.#buffer.subarray(0, sizeBytes), this.#windowOffset);
-    this.#inWindow = first;
-    this.#windowEnd = this.#block;
+    await readFully(file, bytes.subarray(0, sizeBytes), offset);
+    return { places, first, end: this.#block, bytes, offset };
   }
 
+  /** Nothing is left to be read. */
   get #isLast(): boolean {
     return this.#table + 1 >= this.#tables.length && this.#block === this.#places.offsets.length;
   }
 
   #enterBlock(block: number): void {
-    const start = this.#places.offsets[block] - this.#windowOffset;
-    const length = this.#places.lengths[block];
-    const buffer = this.#buffer;
+    const { places, bytes: buffer, offset } = this.#window;
+    const start = places.offsets[block] - offset;
+    const length = places.lengths[block];
     if (buffer[start + length] === COMPRESSED) {
       const plainBytes = uncompressedLength(buffer, start, start + length);
       if (!(plainBytes <= MAX_BLOCK_BYTES)) throw this.#damage("a block cannot be uncompressed");
@@ -178,7 +215,7 @@ export class TableRun {
   }
 
   #damage(text: string): BytesDamage {
-    return new BytesDamage(this.#windowOffset, text);
+    return new BytesDamage(this.#window.offset, text);
   }
 }
 
