@@ -6,7 +6,6 @@ export { WalDamageError, WalError, type WalErrorCode, type WalFailure } from "./
 export { RecordType, SEGMENT_BYTES, type SegmentName } from "./src/format.ts";
 export { readWal, type WalEnd, type WalRecord } from "./src/reader.ts";
 export {
-  type LoadedSnapshot,
   parseSnapshotName,
   type SaveTiming,
   SnapshotFiles,
