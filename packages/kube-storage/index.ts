@@ -101,6 +101,7 @@ export {
   subtractQuantities,
 } from "./src/meta/quantity.ts";
 export { type AttributesOf, EVERYTHING, type Selector } from "./src/meta/selectors.ts";
+export { SHARD_FIELDS, type ShardRange, ShardSelector, withUid } from "./src/meta/shards.ts";
 export {
   ApiError,
   aggregateText,
@@ -206,6 +207,7 @@ export {
   type ClusterClient,
   ClusterError,
   type ClusterEvent,
+  type ClusterPart,
   type ClusterRange,
   type ClusterRangeOptions,
   type ClusterWatch,

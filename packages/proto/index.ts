@@ -13,6 +13,7 @@ export { fileDescriptors, openApiDocument } from "./src/documents.ts";
 export * from "./src/errors.ts";
 export { escapeHtml } from "./src/escape-html.ts";
 export * as etcdserverpb from "./src/etcdserverpb.ts";
+export { fnv1a64 } from "./src/fnv.ts";
 export * as authpb from "./src/gen/auth.ts";
 export { jsonEnums } from "./src/gen/json.ts";
 export * as mvccpb from "./src/gen/kv.ts";

@@ -42,7 +42,7 @@ export class CrdWorld {
     const random = new SeededRandom(11n);
     const logger = silentLogger;
     this.storages = new ResourceStorages(
-      { root: "/registry", isCached: true, compactionIntervalMs: 0 },
+      { root: "/registry", takesShards: false, isCached: true, compactionIntervalMs: 0 },
       {
         cluster: this.cluster,
         clock: nodeClock,

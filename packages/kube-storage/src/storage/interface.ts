@@ -52,6 +52,8 @@ export interface ListOptions extends CallOptions {
   readonly predicate: SelectionPredicate;
   /** Everything below the key (a prefix that ends with "/"), not one object. */
   readonly recursive: boolean;
+  /** getList: takes each object as it is read, where a storage can that; it is no item then. */
+  readonly forEach?: ((object: StoredObject) => void) | undefined;
   /** watch: begin with the present objects and a bookmark (Kubernetes' WatchList). */
   readonly sendInitialEvents?: boolean | undefined;
   /** watch: send the bookmark of requestWatchProgress as an event (the Cacher's own watch). */
