@@ -61,7 +61,6 @@ export {
   isLabelValue,
   isPathSegmentName,
   isQualifiedName,
-  nameIsDns1035Label,
   nameIsDnsLabel,
   nameIsDnsSubdomain,
   nameIsPathSegment,
@@ -102,6 +101,7 @@ export {
   subtractQuantities,
 } from "./src/meta/quantity.ts";
 export { type AttributesOf, EVERYTHING, type Selector } from "./src/meta/selectors.ts";
+export { SHARD_FIELDS, type ShardRange, ShardSelector, withUid } from "./src/meta/shards.ts";
 export {
   ApiError,
   aggregateText,
@@ -128,7 +128,6 @@ export { metaTime, microTime, parseTime } from "./src/meta/time.ts";
 export { validateDeleteOptions } from "./src/registry/before-delete.ts";
 export { ConvertedStorage } from "./src/registry/converted-storage.ts";
 export { generateName, MAX_NAME_ATTEMPTS, newUid } from "./src/registry/create.ts";
-export type { DeleteResult } from "./src/registry/delete.ts";
 export {
   DELETE_COLLECTION_PAGE_OBJECTS,
   MAX_CONCURRENT_DELETIONS,
@@ -166,7 +165,6 @@ export {
   type Creater,
   type DeletionPropagation,
   type Getter,
-  type GracefulDeleter,
   type Lister,
   type NamedCreater,
   type RestDeleteOptions,
@@ -190,7 +188,6 @@ export {
   added,
   excess,
   masked,
-  maximum,
   sameAmounts,
   shownAmounts,
   withoutZeros,
@@ -210,6 +207,7 @@ export {
   type ClusterClient,
   ClusterError,
   type ClusterEvent,
+  type ClusterPart,
   type ClusterRange,
   type ClusterRangeOptions,
   type ClusterWatch,

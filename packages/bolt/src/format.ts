@@ -21,7 +21,7 @@
  * itself. The keys of a page ascend, and the key of a branch element is not above the first key of
  * the page that it leads to.
  */
-import { alloc } from "@quorate/proto";
+import { alloc, fnv1a64 } from "@quorate/proto";
 
 /** The page size of written files; readers accept others. */
 export const PAGE_BYTES = 4096;
@@ -53,16 +53,6 @@ export interface Meta {
   /** Pages in use; the file may be longer. */
   readonly pages: number;
   readonly transaction: number;
-}
-
-const FNV_OFFSET = 0xcbf29ce484222325n;
-const FNV_PRIME = 0x100000001b3n;
-
-/** FNV-1a of 64 bits. */
-export function fnv1a64(bytes: Uint8Array): bigint {
-  let hash = FNV_OFFSET;
-  for (const byte of bytes) hash = BigInt.asUintN(64, (hash ^ BigInt(byte)) * FNV_PRIME);
-  return hash;
 }
 
 export function viewOf(bytes: Uint8Array): DataView {

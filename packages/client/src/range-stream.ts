@@ -95,14 +95,23 @@ export async function streamedRange(
   return RangeResponse.create({ ...last, kvs });
 }
 
+/** What a caller knows of the server, who reads many ranges. */
+export interface RangePartsOptions extends WaitOptions {
+  /** The server has no KV.RangeStream: read in pages at once. */
+  readonly inPages?: boolean;
+  /** Called when it turns out that the server has none. */
+  readonly noStreams?: () => void;
+}
+
 /** The parts as the server sends them: the last one alone has a header, `more` and `count`. */
 export async function* rangeParts(
   caller: Caller,
   request: RangeRequest,
-  options: WaitOptions = {},
+  { inPages = false, noStreams, ...options }: RangePartsOptions = {},
 ): AsyncGenerator<RangeResponse, undefined> {
   using wait = new Wait(caller.timer, options);
   const { signal } = wait;
+  if (inPages) return yield* pages(caller, request, signal);
   const backoff = new Backoff(REOPEN);
   /** What is left for pauses, of the time that a call has. */
   let leftMs = caller.timeoutMs;
@@ -128,6 +137,7 @@ export async function* rangeParts(
       await pause(caller.timer, pauseMs, signal);
     }
   }
+  noStreams?.();
   yield* pages(caller, request, signal);
 }
 

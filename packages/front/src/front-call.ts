@@ -1,8 +1,14 @@
 /** A call of a front-end's on the member's thread: its caller, and what it sends into the ring. */
 import type { Clock } from "@quorate/host";
 import { fromUtf8 } from "@quorate/proto";
-import type { CallShared, HttpContext, SharedBudget } from "@quorate/rpc";
-import { ServedCall, type Status } from "@quorate/rpc";
+import {
+  type CallShared,
+  type HttpContext,
+  type Peer,
+  ServedCall,
+  type SharedBudget,
+  type Status,
+} from "@quorate/rpc";
 import type { FanOut } from "./fan-out.ts";
 import type { Link } from "./link.ts";
 import { given, PEER_TEXTS, ToFront, toFront } from "./protocol.ts";
@@ -75,16 +81,8 @@ export abstract class FrontGrpcCall extends ServedCall<ServedContext> implements
     return this.#caller.metadata(key);
   }
 
-  get peerAddress(): string {
-    return this.#caller.peerAddress;
-  }
-
-  get peerCommonName(): string | undefined {
-    return this.#caller.peerCommonName;
-  }
-
-  get peerSubject(): string | undefined {
-    return this.#caller.peerSubject;
+  protected get peer(): Peer {
+    return this.#caller;
   }
 
   /** The last record of the call. */

@@ -7,14 +7,19 @@ import {
   opGet,
   opPut,
   type RequestOp,
+  rangeParts,
   type TxnParts,
   type TxnResult,
   type Watch,
 } from "@quorate/client";
+import type { Clock } from "@quorate/host";
+import { nodeClock } from "@quorate/host/node";
 import {
+  type Cancellation,
   type ClusterClient,
   ClusterError,
   type ClusterEvent,
+  type ClusterPart,
   type ClusterRange,
   type ClusterRangeOptions,
   type ClusterWatch,
@@ -22,8 +27,9 @@ import {
   type ClusterWatchResponse,
   type ClusterWrite,
   type ClusterWriteOptions,
+  throwIfAborted,
 } from "@quorate/kube-storage";
-import { defined, Event, Event_EventType, GrpcCode, KeyValue } from "@quorate/proto";
+import { defined, Event, Event_EventType, GrpcCode, KeyValue, RangeRequest } from "@quorate/proto";
 
 /** Errors of reads, which are safe to repeat; a write may have happened, so its error stays. */
 function readError(error: unknown): unknown {
@@ -44,12 +50,21 @@ function written(result: TxnResult): ClusterWrite {
   return { succeeded: result.succeeded, revision: result.header.revision, present };
 }
 
+/** A cluster that has no streams of ranges is asked for one again after this time. */
+const RECHECK_STREAMS_MS = 10 * 60_000;
+
 /** The cluster of `client`, which the caller closes. */
 export class LibraryCluster implements ClusterClient {
   readonly #client: Client;
+  readonly #clock: Pick<Clock, "monotonicMs">;
+  /** Until then, ranges are read in pages. */
+  #inPagesUntilMs: number;
 
-  constructor(client: Client) {
+  /** @param streams whether ranges are read as streams, where the cluster has that (etcd 3.7) */
+  constructor(client: Client, streams = true, clock: Pick<Clock, "monotonicMs"> = nodeClock) {
     this.#client = client;
+    this.#clock = clock;
+    this.#inPagesUntilMs = streams ? 0 : Number.POSITIVE_INFINITY;
   }
 
   async range(key: Uint8Array, options: ClusterRangeOptions): Promise<ClusterRange> {
@@ -65,6 +80,36 @@ export class LibraryCluster implements ClusterClient {
       return { records: kvs, count, revision: header.revision };
     } catch (error) {
       throw readError(error);
+    }
+  }
+
+  async *rangeParts(
+    key: Uint8Array,
+    { end, revision, limit }: ClusterRangeOptions,
+    cancellation: Cancellation | undefined,
+  ): AsyncGenerator<ClusterPart, undefined> {
+    throwIfAborted(cancellation);
+    const aborted = new AbortController();
+    const abort = (): void => aborted.abort(cancellation?.reason);
+    cancellation?.addEventListener("abort", abort);
+    try {
+      const request = RangeRequest.create({ key, rangeEnd: end, revision, limit });
+      const parts = rangeParts(this.#client, request, {
+        signal: aborted.signal,
+        inPages: this.#clock.monotonicMs() < this.#inPagesUntilMs,
+        noStreams: () => {
+          this.#inPagesUntilMs = this.#clock.monotonicMs() + RECHECK_STREAMS_MS;
+        },
+      });
+      for await (const { kvs, header, count } of parts)
+        yield {
+          records: kvs.map((kv) => KeyValue.decode(kv)),
+          end: header && { count, revision: header.revision },
+        };
+    } catch (error) {
+      throw readError(error);
+    } finally {
+      cancellation?.removeEventListener("abort", abort);
     }
   }
 

@@ -16,6 +16,7 @@ import type { PortRange } from "../src/builtin/node-ports.ts";
 import { AddressRange } from "../src/builtin/service-ranges.ts";
 import { type ChaosSettings, chaosSettingsOf } from "../src/chaos/settings.ts";
 import { CONTROLLERS, type ControllerName } from "../src/controllers/controllers.ts";
+import { gatesOf } from "./feature-gates.ts";
 import type { EtcdOptions, EtcdOverride, ServeOptions } from "./serve-options.ts";
 import { REFUSED_FLAGS } from "./unused-flags.ts";
 
@@ -83,6 +84,7 @@ export function optionsOf(flags: FlagValues): ServeOptions {
     webhookServices: servicesOf(flags),
     shutdownDelayMs: flags.durationMs("shutdown-delay-duration"),
     kubeconfigPath: flags.string("kubeconfig-out"),
+    featureGates: gatesOf(flags.strings("feature-gates")),
     chaos: chaosOf(flags.string("chaos")),
   };
 }

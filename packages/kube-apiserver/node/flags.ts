@@ -1,6 +1,7 @@
 /** The flags of `quorate apiserver`: kube-apiserver's names where it has the option. */
 import type { Flags, FlagValues } from "@quorate/cli";
 import { boolFlag, durationFlag, intFlag, listFlag, textFlag } from "@quorate/cli";
+import { unusedGates } from "./feature-gates.ts";
 import { REFUSED_FLAGS, UNUSED_FLAGS } from "./unused-flags.ts";
 
 const storage: Flags = {
@@ -143,6 +144,9 @@ const limits: Flags = {
     "seconds after which a watch ends, or up to twice as many",
     "1800",
   ),
+  "feature-gates": listFlag(
+    "Name=true or false: ShardedListAndWatch (lists of shards), EtcdRangeStream (streams from the cluster), AllAlpha, AllBeta",
+  ),
   chaos: textFlag(
     "faults by seed, for tests of controllers: seed=7,stale-lists=0.3,watch-delay=0.5:2s,gone=0.1,cuts=0.1,agent=NAME",
   ),
@@ -170,11 +174,15 @@ const audit: Flags = {
   "audit-log-compress": boolFlag("compress rotated files"),
 };
 
-/** Names of the flags without effect that were given, each with the reason. */
+/** Names of the flags and feature gates without effect that were given, each with the reason. */
 export function ignoredFlags(flags: FlagValues): readonly (readonly [string, string])[] {
-  return Object.entries(UNUSED_FLAGS)
-    .filter(([name]) => flags.isSet(name))
-    .map(([name, { doc }]) => [name, doc] as const);
+  const gates = unusedGates(flags.strings("feature-gates"));
+  return [
+    ...Object.entries(UNUSED_FLAGS)
+      .filter(([name]) => flags.isSet(name))
+      .map(([name, { doc }]) => [name, doc] as const),
+    ...gates.map((name) => [`feature-gates=${name}`, "no effect: no such gate here"] as const),
+  ];
 }
 
 /** All flags, in the order of --help. */

@@ -10,6 +10,7 @@ import type { ChaosFault } from "../src/chaos/chaos.ts";
 import type { ChaosSettings } from "../src/chaos/settings.ts";
 import { CONTROLLERS, type ControllerName } from "../src/controllers/controllers.ts";
 import type { TypedResource } from "../src/typed/define-resource.ts";
+import { DEFAULT_GATES, type FeatureGates } from "./feature-gates.ts";
 
 /** The cluster that holds the objects. */
 export interface EtcdOptions {
@@ -107,6 +108,7 @@ export interface ServeOptions {
   readonly kubeconfigPath: string;
   /** Faults for tests of controllers; undefined: none. */
   readonly chaos: ChaosSettings | undefined;
+  readonly featureGates: FeatureGates;
   /** Told of each fault. */
   readonly onFault?: ((fault: ChaosFault) => void) | undefined;
 }
@@ -180,6 +182,7 @@ export const DEFAULT_SERVE_OPTIONS: Omit<ServeOptions, "dataDir"> = {
   },
   eventTtlSeconds: 3600,
   watchCache: true,
+  featureGates: DEFAULT_GATES,
   compactionIntervalMs: 300_000,
   resources: [],
   maxInFlight: 600,

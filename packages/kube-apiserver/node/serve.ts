@@ -121,7 +121,7 @@ async function open(options: ServeOptions, deps: ServeDeps, opened: Opened): Pro
   opened.add(() => encryption.close());
   const { logger } = deps;
   const storageMetrics = new MetricRegistry();
-  const cluster = timedCluster(new LibraryCluster(client), storageMetrics, nodeClock);
+  const cluster = timedCluster(clusterOf(client, options), storageMetrics, nodeClock);
   const overrides = overridesOf(options, opened);
   const pages = new Map();
   const settings = planeOptions(options, certificates, logger);
@@ -288,15 +288,20 @@ async function storeClient(
   return client;
 }
 
+function clusterOf(client: Client, { featureGates }: ServeOptions): LibraryCluster {
+  return new LibraryCluster(client, featureGates.EtcdRangeStream);
+}
+
 /** One client for each set of servers. */
-function overridesOf({ etcd }: ServeOptions, opened: Opened): ClusterOverride[] {
+function overridesOf(options: ServeOptions, opened: Opened): ClusterOverride[] {
+  const { etcd } = options;
   if (etcd === undefined) return [];
   const bySet = Map.groupBy(etcd.overrides ?? [], ({ servers }) => [...servers].sort().join(";"));
   return [...bySet.values()].map((holds) => {
     const endpoints = holds[0]?.servers ?? [];
     const client = connect({ endpoints, tls: etcdTls(etcd) });
     opened.add(() => client.close());
-    return { cluster: new LibraryCluster(client), holds };
+    return { cluster: clusterOf(client, options), holds };
   });
 }
 
@@ -344,6 +349,7 @@ function planeOptions(
   return {
     etcdPrefix: options.etcdPrefix,
     watchCache: options.watchCache,
+    takesShards: options.featureGates.ShardedListAndWatch,
     compactionIntervalMs: options.compactionIntervalMs,
     resources: options.resources,
     storesJson: options.storageMediaType === "application/json",

@@ -16,7 +16,7 @@ const REASONS: Readonly<Record<string, string>> = {
     "peer-advertise-ip peer-advertise-port peer-ca-file",
   "redirects of other API servers are refused": "aggregator-reject-forwarding-redirect?",
   "what is not in the flags of this program is on": `emulated-version
-    emulation-forward-compatible? feature-gates min-compatibility-version runtime-config
+    emulation-forward-compatible? min-compatibility-version runtime-config
     runtime-config-emulation-forward-compatible?`,
   "the program has its own bounds": `delete-collection-workers goaway-chance
     http2-max-streams-per-connection lease-reuse-duration-seconds watch-cache-sizes

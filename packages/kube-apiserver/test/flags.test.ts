@@ -85,4 +85,26 @@ test("a flag without effect has a line with the reason, and one that restricts i
   );
   assert.match(await why(["--chaos=cuts=1"]), /^--chaos: seed is missing/);
   assert.equal(await why(["--chaos=seed=1,cuts=1"]), "accepted");
+  assert.equal(
+    await why(["--feature-gates=A=true,B"]),
+    'invalid argument "B" for "--feature-gates" flag: missing bool value for B',
+  );
+  assert.equal(
+    await why(["--feature-gates=B=on"]),
+    'invalid argument "B=on" for "--feature-gates" flag: invalid value of B: on, err: ' +
+      'strconv.ParseBool: parsing "on": invalid syntax',
+  );
+});
+
+test("feature gates are set by their names, or by their stage", async () => {
+  const gates = (text: string) =>
+    withFlags(text === "" ? [] : [`--feature-gates=${text}`], (flags) => {
+      const { ShardedListAndWatch, EtcdRangeStream } = optionsOf(flags).featureGates;
+      return [ShardedListAndWatch, EtcdRangeStream, ignoredFlags(flags).map(([name]) => name)];
+    });
+  assert.deepEqual(await gates(""), [false, true, []]);
+  assert.deepEqual(await gates("AllAlpha=true,AllBeta=false"), [true, false, []]);
+  assert.deepEqual(await gates("ShardedListAndWatch=0,AllAlpha=true"), [false, true, []]);
+  const mixed = "EtcdRangeStream=f,Other=true,ShardedListAndWatch=t";
+  assert.deepEqual(await gates(mixed), [true, false, ["feature-gates=Other"]]);
 });

@@ -27,6 +27,11 @@ const REMOTE = {
   sim: "no",
 } as const;
 
+const SHARDS = {
+  tests: ["packages/kube-apiserver/test/server/shards.test.ts"],
+  sim: "no",
+} as const;
+
 const QUOTAS = {
   tests: ["packages/kube-apiserver/test/registry/resource-quota.test.ts"],
   sim: "no",
@@ -279,5 +284,36 @@ export const BUGS: Readonly<Record<string, CatalogueBug>> = {
     find: "!$result.allowed",
     put: `!$result.allowed && webhook.spec.failurePolicy !== "Ignore"`,
     ...ACCESS,
+  },
+  "ranges of one selector may be of two fields": {
+    at: "kube-apiserver/src/handlers/shard-selector.ts#selectorOf",
+    find: "$other !== undefined",
+    put: "false",
+    ...SHARDS,
+  },
+  "a shard's last hash is the next one's, too": {
+    at: "kube-storage/src/meta/shards.ts#ShardSelector.matches",
+    find: "$hash < $end",
+    put: "true",
+    ...SHARDS,
+  },
+  "a shard counts as all objects": {
+    at: "kube-storage/src/meta/selectors.ts#selectsAll",
+    find: "$shard === undefined",
+    put: "true",
+    ...SHARDS,
+  },
+  "a shard selector counts where its gate is off": {
+    at: "kube-apiserver/src/handlers/list-options.ts#listRequestOf",
+    find: '$takesShards ? $query.first("shardSelector") : ""',
+    put: '$query.first("shardSelector")',
+    ...SHARDS,
+  },
+  "a cluster without streams is asked for each list": {
+    at: "kube-apiserver/node/cluster.ts#LibraryCluster.rangeParts",
+    find: "this.#clock.monotonicMs() < this.#inPagesUntilMs",
+    put: "false",
+    tests: ["packages/kube-apiserver/test/range-parts.test.ts"],
+    sim: "no",
   },
 };

@@ -142,11 +142,12 @@ export const LISTED: readonly Listed[] = [
     "resourceVersion",
     "limit",
     "timeoutSeconds",
+    "shardSelector",
   ].map((name) =>
     listed("kube-apiserver/src/handlers/list-options", name, async ({ listRequestOf }, load) => {
       const { Query } = await load("packages/kube-apiserver/src/handlers/target.ts");
       return (text) =>
-        listRequestOf(new Query(`${name}=${encodeURIComponent(utf8(text))}`), "", false);
+        listRequestOf(new Query(`${name}=${encodeURIComponent(utf8(text))}`), "", false, true);
     }),
   ),
   listed(
@@ -338,6 +339,8 @@ export const LEFT_OUT: Readonly<Record<string, string>> = {
     "one split or one pattern of a text; texts.ts and quantities.ts have entries",
   "packages/kube-apiserver/src/admission/":
     "names and rules that meta/ and crd/definition have checked",
+  "packages/kube-apiserver/src/handlers/shard-selector.ts":
+    "what the parser of CEL made; list-options.ts has the entry",
   "packages/kube-apiserver/src/apply/last-applied.ts": "fields of decoded managedFields",
   "packages/kube-apiserver/src/apply/strategic-merge.ts":
     "directives of a patch: prefixes of names in a decoded object",

@@ -181,30 +181,28 @@ export class KubeTest implements AsyncDisposable {
    * Looks at an object or a list until it is as expected; resolves with it.
    * Rejects after the time with what was seen last.
    */
-  async until(path: string, holds: (seen: Any) => unknown, waited: Waited = {}): Promise<Any> {
-    const { what = "it is as expected", timeoutMs = 10_000 } = waited;
-    const endMs = performance.now() + timeoutMs;
-    for (;;) {
-      const { status, body } = await this.#api.request(path);
-      if (status < 400 && (await holds(body))) return body;
-      if (performance.now() > endMs) {
-        const seen = await yamlOf(body);
-        throw new Error(`not within ${timeoutMs} ms: ${what}. ${path} was last:\n${seen}`);
-      }
-      await delay(LOOK_MS);
-    }
+  until(path: string, holds: (seen: Any) => unknown, waited: Waited = {}): Promise<Any> {
+    const isSeen = async ({ status, body }: JsonResponse) => status < 400 && (await holds(body));
+    return this.#until(path, isSeen, { what: "it is as expected", ...waited });
   }
 
   /** Looks until the object is gone. */
   async untilGone(path: string, waited: Waited = {}): Promise<void> {
-    const { what = "it is gone", timeoutMs = 10_000 } = waited;
+    await this.#until(path, ({ status }) => status === 404, { what: "it is gone", ...waited });
+  }
+
+  async #until(
+    path: string,
+    holds: (seen: JsonResponse) => unknown,
+    { what, timeoutMs = 10_000 }: Waited,
+  ): Promise<Any> {
     const endMs = performance.now() + timeoutMs;
     for (;;) {
-      const { status, body } = await this.#api.request(path);
-      if (status === 404) return;
+      const seen = await this.#api.request(path);
+      if (await holds(seen)) return seen.body;
       if (performance.now() > endMs) {
-        const seen = await yamlOf(body);
-        throw new Error(`not within ${timeoutMs} ms: ${what}. ${path} was last:\n${seen}`);
+        const last = await yamlOf(seen.body);
+        throw new Error(`not within ${timeoutMs} ms: ${what}. ${path} was last:\n${last}`);
       }
       await delay(LOOK_MS);
     }

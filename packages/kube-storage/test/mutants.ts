@@ -60,9 +60,15 @@ export const BUGS: Readonly<Record<string, CatalogueBug>> = {
     put: "encodeContinue(toUtf8($lastKey), $prefix, $revision)",
     ...STORAGE,
   },
+  "a list without pages is in memory as a whole": {
+    at: "kube-storage/src/storage/etcd-list.ts#partsOf",
+    find: "$range.limit === 0",
+    put: "false",
+    ...STORAGE,
+  },
   "a list returns data older than it was asked for": {
     at: "kube-storage/src/storage/etcd-list.ts#listPages",
-    find: "if ($minimum > $page.revision) throw tooLarge($prefix, $minimum, $page.revision);",
+    find: "if ($minimum > $latest) throw tooLarge($prefix, $minimum, $latest);",
     put: "",
     ...STORAGE,
   },

@@ -172,6 +172,39 @@ test("requests of a page with a selector grow to 10,000 keys", async () => {
   );
 });
 
+test("a list without pages is read in parts, and so is a large page", async () => {
+  const { storage, cluster } = pods();
+  const names = Array.from({ length: 1100 }, (_, at) => `pod-${String(at).padStart(5, "0")}`);
+  for (const name of names)
+    cluster.write(fromUtf8(`/registry/pods/${name}`), jsonCodec.encode(pod("", name)));
+  const listed = async (limit: number, isTaken: boolean) => {
+    cluster.requests.length = 0;
+    const taken: string[] = [];
+    const { items, ...rest } = await storage.getList("/pods/", {
+      ...listOptions(),
+      predicate: predicate({ limit }),
+      forEach: isTaken ? ({ key }) => void taken.push(key) : undefined,
+    });
+    const keys = isTaken ? taken : items.map(({ key }) => key);
+    assert.deepEqual(
+      keys.slice(0, 1100),
+      names.slice(0, keys.length).map((name) => `/pods/${name}`),
+    );
+    assert.equal(isTaken ? items.length : 0, 0);
+    return { count: keys.length, limits: cluster.requests.map((request) => request.limit), rest };
+  };
+  for (const isTaken of [false, true]) {
+    const all = await listed(0, isTaken);
+    assert.deepEqual([all.count, all.limits], [1100, [500, 500, 500]]);
+    assert.equal(all.rest.resourceVersion, 1101);
+    assert.equal(all.rest.continueToken, "");
+  }
+  const page = await listed(1050, false);
+  assert.deepEqual([page.count, page.limits, page.rest.remainingItemCount], [1050, [1050], 50]);
+  const large = await listed(20_000, false);
+  assert.deepEqual([large.count, large.limits], [1100, [500, 500, 500]]);
+});
+
 test("a long list goes in slices", async () => {
   let nowMs = 0;
   let turns = 0;

@@ -7,6 +7,7 @@ import {
   type ClusterClient,
   ClusterError,
   type ClusterEvent,
+  type ClusterPart,
   type ClusterRange,
   type ClusterRangeOptions,
   type ClusterRecord,
@@ -16,6 +17,7 @@ import {
   type ClusterWrite,
   type ClusterWriteOptions,
 } from "../src/storage/cluster-client.ts";
+import { endOfKey } from "../src/storage/etcd-values.ts";
 
 /** Events that a watch collects into one response. */
 const EVENTS_PER_RESPONSE = 100;
@@ -23,6 +25,32 @@ const EVENTS_PER_RESPONSE = 100;
 interface Lease {
   readonly endMs: number;
   readonly keys: Set<string>;
+}
+
+/** Keys of a part. */
+export const PART_KEYS = 500;
+
+/** A range in parts, each of which is a request of its own, so that faults come in between. */
+export async function* partsOf(
+  cluster: Pick<ClusterClient, "range">,
+  key: Uint8Array,
+  options: ClusterRangeOptions,
+): AsyncGenerator<ClusterPart, undefined> {
+  let start = key;
+  let sent = 0;
+  let first: ClusterRange | undefined;
+  for (;;) {
+    const left = options.limit > 0 ? options.limit - sent : PART_KEYS;
+    const revision = options.revision || (first?.revision ?? 0);
+    const part = { ...options, revision, limit: Math.min(left, PART_KEYS) };
+    const { records, ...end } = await cluster.range(start, part);
+    first ??= { records, ...end };
+    sent += records.length;
+    const isLast = records.length === 0 || sent === first.count || sent === options.limit;
+    yield { records, end: isLast ? { count: first.count, revision: first.revision } : undefined };
+    if (isLast) return;
+    start = endOfKey(records.at(-1)!.key);
+  }
 }
 
 export class MemoryCluster implements ClusterClient {
@@ -62,6 +90,13 @@ export class MemoryCluster implements ClusterClient {
       .sort((a, b) => compare(a.key, b.key));
     const records = only === "count" ? [] : limit > 0 ? found.slice(0, limit) : found;
     return { records, count: found.length, revision: this.#revision };
+  }
+
+  rangeParts(
+    key: Uint8Array,
+    options: ClusterRangeOptions,
+  ): AsyncGenerator<ClusterPart, undefined> {
+    return partsOf(this, key, options);
   }
 
   async modRevisions(keys: readonly Uint8Array[]): Promise<readonly number[]> {

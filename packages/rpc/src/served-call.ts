@@ -7,6 +7,7 @@
  */
 import { GrpcCode } from "@quorate/proto";
 import type { DeadlineQueue, Expiring } from "./deadlines.ts";
+import type { Peer } from "./http2/peer.ts";
 import { type CallContext, type RpcObserver, type Status, StatusError } from "./service.ts";
 
 const CANCELLED: Status = { code: GrpcCode.Canceled, message: "context canceled" };
@@ -53,9 +54,20 @@ export abstract class ServedCall<Shared extends CallShared> implements CallConte
   }
 
   abstract metadata(key: string): string | undefined;
-  abstract get peerAddress(): string;
-  abstract get peerCommonName(): string | undefined;
-  abstract get peerSubject(): string | undefined;
+  /** The client, as its connection knows it. */
+  protected abstract get peer(): Peer;
+
+  get peerAddress(): string {
+    return this.peer.peerAddress;
+  }
+
+  get peerCommonName(): string | undefined {
+    return this.peer.peerCommonName;
+  }
+
+  get peerSubject(): string | undefined {
+    return this.peer.peerSubject;
+  }
 
   onCancel(listener: () => void): void {
     if (this.cancelled) listener();

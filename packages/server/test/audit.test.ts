@@ -31,6 +31,7 @@ import { revisionAtHand, revisionOf } from "../src/audit/response-head.ts";
 import { MAX_KNOWN_WATCHES, MAX_PENDING_WATCHES } from "../src/audit/streams.ts";
 import { type KeyAccess, subjectOf } from "../src/audit/subjects.ts";
 import { auditOf, contextOf, type Line, tableOf } from "./support/audited.ts";
+import { ClientCall } from "./support/client-call.ts";
 
 const { Range, Put, Txn } = KVService.methods;
 
@@ -323,14 +324,7 @@ test("a range in parts has one line, with its keys and the revision of the last 
       },
     });
     const table = { unary: new Map(), stream: new Map([[path, handler]]) };
-    const listener = audit.around(table).stream.get(path)!({
-      context: contextOf(path),
-      bufferedBytes: 0,
-      send: () => true,
-      end: () => {},
-      pause: () => {},
-      resume: () => {},
-    });
+    const listener = audit.around(table).stream.get(path)!(new ClientCall(path, contextOf(path)));
     listener.message!(RangeRequest.encode(RangeRequest.create({ key: fromUtf8("a") })));
   };
   serve();

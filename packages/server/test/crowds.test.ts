@@ -6,8 +6,9 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { WATCH_BYTES, WATCH_LIMITS } from "@quorate/member";
 import { ElectionService, fromLatin1, LockService, v3electionpb, v3lockpb } from "@quorate/proto";
-import { type CallContext, LOCAL_CALL, type StreamCall } from "@quorate/rpc";
+import { type CallContext, LOCAL_CALL } from "@quorate/rpc";
 import { serviceTable } from "@quorate/services";
+import { ClientCall } from "./support/client-call.ts";
 import { type MemoryCall, WatchBench } from "./support/watching.ts";
 import { World } from "./support/world.ts";
 
@@ -156,14 +157,7 @@ describe("callers that wait", () => {
     await world.until(() => member.leader !== 0n);
     const handler = serviceTable(member).stream.get(Observe.path)!;
     const observe = (address: string) => {
-      const call: StreamCall = {
-        context: { ...LOCAL_CALL, path: Observe.path, peerAddress: address },
-        bufferedBytes: 0,
-        send: () => true,
-        end: () => {},
-        pause: () => {},
-        resume: () => {},
-      };
+      const call = new ClientCall(Observe.path, { peerAddress: address });
       const listener = handler(call);
       listener.message!(v3electionpb.LeaderRequest.encode({ name: fromLatin1("jobs") }));
       return listener;

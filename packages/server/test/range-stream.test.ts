@@ -19,15 +19,10 @@ import {
   RangeStreamResponse,
   toLatin1,
 } from "@quorate/proto";
-import {
-  joinMessage,
-  LOCAL_CALL,
-  type Status,
-  type StreamCall,
-  type StreamListener,
-} from "@quorate/rpc";
+import type { Status, StreamListener } from "@quorate/rpc";
 import { serviceTable } from "@quorate/services";
 import { MAX_CHUNK_REQUESTS, nextChunkKeys } from "@quorate/services/testing";
+import { ClientCall, withToken } from "./support/client-call.ts";
 import { callAs, enableAuth, login } from "./support/users.ts";
 import { call, put, World } from "./support/world.ts";
 
@@ -36,29 +31,13 @@ const MAX_REQUEST_BYTES = 4096;
 const ALL = { key: new Uint8Array(1), rangeEnd: new Uint8Array(1) };
 
 /** A call that takes so many messages before it says that it is full. */
-class FakeCall {
-  readonly parts: Uint8Array[] = [];
-  ended: Status | "ok" | undefined;
-  capacity: number;
-  listener: StreamListener;
+class RangeCall extends ClientCall {
+  readonly listener: StreamListener;
 
   constructor(member: Member, capacity = Number.POSITIVE_INFINITY, token?: string) {
+    super(RangeStream.path, withToken(token));
     this.capacity = capacity;
-    const metadata = (key: string) => (key === "token" ? token : undefined);
-    const stream: StreamCall = {
-      context: { ...LOCAL_CALL, path: RangeStream.path, metadata },
-      bufferedBytes: 0,
-      send: (message) => {
-        this.parts.push(joinMessage(message));
-        return --this.capacity > 0;
-      },
-      end: (status) => {
-        this.ended ??= status ?? "ok";
-      },
-      pause: () => {},
-      resume: () => {},
-    };
-    this.listener = serviceTable(member).stream.get(RangeStream.path)!(stream);
+    this.listener = serviceTable(member).stream.get(RangeStream.path)!(this);
   }
 
   ask(request: Partial<RangeRequest>): this {
@@ -68,7 +47,7 @@ class FakeCall {
   }
 
   get responses(): RangeResponse[] {
-    return this.parts.map((part) => RangeStreamResponse.decode(part).rangeResponse!);
+    return this.messages.map((part) => RangeStreamResponse.decode(part).rangeResponse!);
   }
 }
 
@@ -113,8 +92,8 @@ describe("a member with keys of many sizes", () => {
 
   after(() => world.stopAll());
 
-  const stream = async (request: Partial<RangeRequest>): Promise<FakeCall> => {
-    const one = new FakeCall(member).ask(request);
+  const stream = async (request: Partial<RangeRequest>): Promise<RangeCall> => {
+    const one = new RangeCall(member).ask(request);
     await world.until(() => one.ended !== undefined);
     return one;
   };
@@ -163,7 +142,7 @@ describe("a member with keys of many sizes", () => {
   });
 
   test("parts come near the size of a request, and end at twice of it", async () => {
-    const { parts, responses } = await stream(ALL);
+    const { messages: parts, responses } = await stream(ALL);
     assert.deepEqual(
       responses.slice(0, 1).map(({ kvs }) => kvs.length <= 10),
       [true],
@@ -175,22 +154,22 @@ describe("a member with keys of many sizes", () => {
   });
 
   test("a slow reader is sent nothing until it is drained, and one that goes away ends it", async () => {
-    const one = new FakeCall(member, 2).ask(ALL);
+    const one = new RangeCall(member, 2).ask(ALL);
     await world.run(20);
-    assert.equal(one.parts.length, 2);
+    assert.equal(one.messages.length, 2);
     one.capacity = 1;
     one.listener.drained!();
     await world.run(20);
-    assert.equal(one.parts.length, 3);
+    assert.equal(one.messages.length, 3);
     one.listener.cancelled!();
     await world.run(20);
-    assert.deepEqual([one.parts.length, one.ended], [3, undefined]);
+    assert.deepEqual([one.messages.length, one.ended], [3, undefined]);
     assert.equal(member.slices.memory.totalBytes, 0);
   });
 
   test("all parts have the revision of the first, also in the header", async () => {
     const before = await stream(ALL);
-    const one = new FakeCall(member, 1).ask(ALL);
+    const one = new RangeCall(member, 1).ask(ALL);
     await world.run(20);
     for (let i = 0; i < 300; i += 7) await world.settled(put(member, keyOf(i), "later"));
     await world.settled(put(member, "zzz", "later"));
@@ -201,7 +180,7 @@ describe("a member with keys of many sizes", () => {
   });
 
   test("a compaction beyond that revision is not held back, and ends it", async () => {
-    const one = new FakeCall(member, 1).ask(ALL);
+    const one = new RangeCall(member, 1).ask(ALL);
     await world.run(20);
     await world.settled(put(member, keyOf(0), "newer"));
     const revision = member.store.mvcc.currentRevision;
@@ -212,12 +191,12 @@ describe("a member with keys of many sizes", () => {
     assert.match((one.ended as Status).message, /required revision has been compacted/);
     const late = await stream({ ...ALL, revision: revision + 1 });
     assert.match((late.ended as Status).message, /required revision is a future revision/);
-    assert.equal(late.parts.length, 0);
+    assert.equal(late.messages.length, 0);
   });
 
   test("what etcd refuses is refused in its words", () => {
     const refused = (request: Partial<RangeRequest>): unknown => {
-      const one = new FakeCall(member);
+      const one = new RangeCall(member);
       try {
         one.ask({ ...ALL, ...request });
       } catch (error) {
@@ -242,13 +221,13 @@ describe("a member with keys of many sizes", () => {
   });
 
   test("bytes that are no request, two requests and none are refused", () => {
-    assert.throws(() => new FakeCall(member).listener.message!(Uint8Array.of(8)), {
+    assert.throws(() => new RangeCall(member).listener.message!(Uint8Array.of(8)), {
       code: 13,
       message: /^grpc: error unmarshalling request/,
     });
-    const two = new FakeCall(member, 1).ask(ALL);
+    const two = new RangeCall(member, 1).ask(ALL);
     assert.throws(() => two.ask(ALL), /more than one message/);
-    const none = new FakeCall(member);
+    const none = new RangeCall(member);
     none.listener.halfClosed!();
     assert.deepEqual((none.ended as Status).code, 13);
   });
@@ -261,7 +240,7 @@ test("permission is needed, and one that is withdrawn ends what runs", async () 
   for (let i = 0; i < 30; i++) await world.settled(put(member, `ann/${i}`, "v".repeat(900)));
   const root = await enableAuth(world, member, "ann", "bob");
   const range = { key: fromUtf8("ann/"), rangeEnd: fromUtf8("ann0") };
-  const ended = async (one: FakeCall): Promise<string> => {
+  const ended = async (one: RangeCall): Promise<string> => {
     await world.until(() => one.ended !== undefined);
     return (one.ended as Status).message ?? "ok";
   };
@@ -270,17 +249,17 @@ test("permission is needed, and one that is withdrawn ends what runs", async () 
     await world.settled(login(member, "ann")),
     await world.settled(login(member, "bob")),
   ];
-  assert.equal(await ended(new FakeCall(member, 99, bob).ask(range)), denied);
-  assert.match(await ended(new FakeCall(member, 99).ask(range)), /user name is empty/);
-  assert.equal(await ended(new FakeCall(member, 99, ann).ask(range)), "ok");
-  const running = new FakeCall(member, 1, ann).ask(range);
-  await world.until(() => running.parts.length === 1);
+  assert.equal(await ended(new RangeCall(member, 99, bob).ask(range)), denied);
+  assert.match(await ended(new RangeCall(member, 99).ask(range)), /user name is empty/);
+  assert.equal(await ended(new RangeCall(member, 99, ann).ask(range)), "ok");
+  const running = new RangeCall(member, 1, ann).ask(range);
+  await world.until(() => running.messages.length === 1);
   const { RoleRevokePermission } = AuthService.methods;
   const revoked = { role: "ann", ...range };
   await world.settled(callAs(member, root, RoleRevokePermission, revoked));
   running.listener.drained!();
   assert.equal(await ended(running), denied);
-  assert.equal(running.parts.length, 1);
+  assert.equal(running.messages.length, 1);
   await world.stopAll();
 });
 

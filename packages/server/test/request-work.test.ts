@@ -25,6 +25,7 @@ import {
   MAX_REQUEST_FIELDS,
   requestCheck,
 } from "@quorate/services/testing";
+import { ClientCall } from "./support/client-call.ts";
 import { World } from "./support/world.ts";
 
 const REQUEST_BYTES = 2_000_000;
@@ -107,17 +108,7 @@ test("messages of streams are looked at before they are decoded, whichever metho
   const streaming = methods.filter((method) => method.requestStream || method.responseStream);
   assert.ok(streaming.length >= 5);
   for (const { path } of streaming) {
-    const begin = () => {
-      const call: StreamCall = {
-        context: { ...LOCAL_CALL, path },
-        bufferedBytes: 0,
-        send: () => true,
-        end: () => {},
-        pause: () => {},
-        resume: () => {},
-      };
-      return stream.get(path)!(call);
-    };
+    const begin = () => stream.get(path)!(new ClientCall(path));
     // Fields that no message has, which decoding would skip one by one.
     const bytes = repeated([15 * 8, 1]);
     const refused = {

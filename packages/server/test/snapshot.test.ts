@@ -7,7 +7,7 @@ import { createHash } from "node:crypto";
 import { test } from "node:test";
 import type { Caller } from "@quorate/member";
 import { errorOf, MaintenanceService, SnapshotResponse } from "@quorate/proto";
-import { joinMessage, LOCAL_CALL, type StreamCall, type StreamListener } from "@quorate/rpc";
+import type { StreamListener } from "@quorate/rpc";
 import {
   MAX_CLIENT_SNAPSHOTS,
   MAX_SNAPSHOTS_OF_ONE_CLIENT,
@@ -16,53 +16,31 @@ import {
   SNAPSHOT_STALL_MS,
   snapshotStreams,
 } from "@quorate/services/testing";
+import { ClientCall } from "./support/client-call.ts";
 import { put, World } from "./support/world.ts";
 
 /** A call that takes so many messages before it says that it is full. */
-class FakeCall {
-  readonly sent: SnapshotResponse[] = [];
-  ended: { code: number } | "ok" | undefined;
-  capacity: number;
-
-  readonly #client: string;
-  /** Bytes that wait for the client to take them. */
-  bufferedBytes = 0;
-
+class SnapshotCall extends ClientCall {
   constructor(capacity: number, client = "10.0.0.1") {
+    super("", { peerAddress: `${client}:1` });
     this.capacity = capacity;
-    this.#client = client;
   }
 
-  get call(): StreamCall {
-    const buffered = () => this.bufferedBytes;
-    return {
-      context: { ...LOCAL_CALL, path: "", peerAddress: `${this.#client}:1` },
-      get bufferedBytes() {
-        return buffered();
-      },
-      send: (message) => {
-        this.sent.push(SnapshotResponse.decode(joinMessage(message)));
-        return --this.capacity > 0;
-      },
-      end: (status) => {
-        this.ended = status ?? "ok";
-      },
-      pause: () => {},
-      resume: () => {},
-    };
+  get sent(): SnapshotResponse[] {
+    return this.messages.map((bytes) => SnapshotResponse.decode(bytes));
   }
 }
 
 async function worldWithData(): Promise<{
   world: World;
-  open: (call: FakeCall) => StreamListener;
+  open: (call: SnapshotCall) => StreamListener;
 }> {
   const world = new World(1);
   await world.startAll();
   const member = world.nodes[0].member!;
   for (let i = 0; i < 30; i++) await world.settled(put(member, `k${i}`, "v".repeat(20_000)));
   const handler = snapshotStreams(member).get(MaintenanceService.methods.Snapshot.path)!;
-  return { world, open: (call) => handler(call.call) };
+  return { world, open: handler };
 }
 
 /** Lets things happen until `done`, or until nothing more is to be expected. */
@@ -72,7 +50,7 @@ async function settle(world: World, done: () => boolean): Promise<void> {
 
 test("messages of 32 KiB count down, and the checksum of all comes last", async () => {
   const { world, open } = await worldWithData();
-  const call = new FakeCall(Number.POSITIVE_INFINITY);
+  const call = new SnapshotCall(Number.POSITIVE_INFINITY);
   open(call);
   await settle(world, () => call.ended !== undefined);
   assert.equal(call.ended, "ok");
@@ -104,13 +82,13 @@ test("a snapshot is read as its client, and why it cannot be is told", async (t)
     await isHeld;
     throw errorOf("PermissionDenied");
   });
-  const call = new FakeCall(9);
+  const call = new SnapshotCall(9);
   open(call);
   await settle(world, () => call.ended !== undefined);
   assert.deepEqual([(call.ended as { code: number }).code, clients], [7, ["10.0.0.1"]]);
   const { promise, resolve } = Promise.withResolvers<void>();
   isHeld = promise;
-  const gone = new FakeCall(9);
+  const gone = new SnapshotCall(9);
   const listener = open(gone);
   await settle(world, () => clients.length === 2);
   listener.cancelled!();
@@ -134,12 +112,12 @@ test("a snapshot that is over is let go of, and its client's time is not up late
     };
     return snapshot;
   });
-  const first = new FakeCall(Number.POSITIVE_INFINITY);
+  const first = new SnapshotCall(Number.POSITIVE_INFINITY);
   open(first);
   await settle(world, () => closes === 1);
   assert.deepEqual([first.ended, closes], ["ok", 1]);
   // Full with the last message.
-  const full = new FakeCall(first.sent.length);
+  const full = new SnapshotCall(first.sent.length);
   open(full);
   await settle(world, () => full.ended !== undefined);
   await world.run(2 * SNAPSHOT_STALL_MS);
@@ -149,7 +127,7 @@ test("a snapshot that is over is let go of, and its client's time is not up late
 
 test("a reader that is full is sent nothing until it is drained, and one that goes away ends it", async () => {
   const { world, open } = await worldWithData();
-  const call = new FakeCall(3);
+  const call = new SnapshotCall(3);
   const listener = open(call);
   await settle(world, () => call.sent.length === 3);
   await settle(world, () => call.sent.length > 3);
@@ -168,16 +146,16 @@ test("one client has so many at once, more of its own wait, and then it is refus
   const { world, open } = await worldWithData();
   const greedy = Array.from(
     { length: MAX_SNAPSHOTS_OF_ONE_CLIENT + MAX_WAITING_SNAPSHOTS_OF_ONE_CLIENT },
-    () => new FakeCall(1),
+    () => new SnapshotCall(1),
   );
   const listeners = greedy.map(open);
   const { metrics } = world.nodes[0].member!;
   const counts = () => [metrics.snapshotsSending.value, metrics.snapshotsWaiting.value];
   assert.deepEqual(counts(), [MAX_SNAPSHOTS_OF_ONE_CLIENT, MAX_WAITING_SNAPSHOTS_OF_ONE_CLIENT]);
-  assert.throws(() => open(new FakeCall(1)), /too many requests/);
+  assert.throws(() => open(new SnapshotCall(1)), /too many requests/);
   await settle(world, () => false);
   assert.equal(greedy.filter(({ sent }) => sent.length > 0).length, MAX_SNAPSHOTS_OF_ONE_CLIENT);
-  const other = new FakeCall(Number.POSITIVE_INFINITY, "10.0.0.2");
+  const other = new SnapshotCall(Number.POSITIVE_INFINITY, "10.0.0.2");
   open(other);
   await settle(world, () => other.ended !== undefined);
   assert.equal(other.ended, "ok");
@@ -198,7 +176,7 @@ test("one client has so many at once, more of its own wait, and then it is refus
 
 test("a request that does not decode is refused, and holds no place", async () => {
   const { world, open } = await worldWithData();
-  const call = new FakeCall(1);
+  const call = new SnapshotCall(1);
   const listener = open(call);
   const { snapshotsSending } = world.nodes[0].member!.metrics;
   await settle(world, () => call.sent.length > 0);
@@ -213,10 +191,10 @@ test("all places taken by clients that take nothing: theirs end in time, and tho
   const { world, open } = await worldWithData();
   const stuck = Array.from(
     { length: MAX_CLIENT_SNAPSHOTS },
-    (_, i) => new FakeCall(1, `10.6.6.${i % 2}`),
+    (_, i) => new SnapshotCall(1, `10.6.6.${i % 2}`),
   );
   for (const one of stuck) open(one);
-  const waiting = [1, 2, 3].map((i) => new FakeCall(Number.POSITIVE_INFINITY, `10.0.0.${i}`));
+  const waiting = [1, 2, 3].map((i) => new SnapshotCall(Number.POSITIVE_INFINITY, `10.0.0.${i}`));
   for (const one of waiting) open(one);
   await settle(world, () => waiting.some(({ sent }) => sent.length > 0));
   assert.ok(waiting.every(({ sent }) => sent.length === 0));
@@ -238,7 +216,7 @@ test("all places taken by clients that take nothing: theirs end in time, and tho
 test("who takes 256 KiB in half a minute goes on, and one byte less ends it", async () => {
   const { world, open } = await worldWithData();
   for (const missing of [0, 1]) {
-    const call = new FakeCall(20);
+    const call = new SnapshotCall(20);
     open(call);
     await settle(world, () => call.sent.length === 20);
     const sentBytes = call.sent.reduce((sum, { blob }) => sum + blob.length, 0);

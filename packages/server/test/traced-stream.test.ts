@@ -4,9 +4,10 @@ import { test } from "node:test";
 import { SeededRandom } from "@quorate/host";
 import { ManualClock } from "@quorate/host/testing";
 import { fromUtf8, KVService, RangeRequest } from "@quorate/proto";
-import { LOCAL_CALL, type StreamCall } from "@quorate/rpc";
+import type { StreamCall } from "@quorate/rpc";
 import { TracedServices } from "../node/tracing/traced-services.ts";
 import { type Span, Tracer } from "../src/tracing/span.ts";
+import { ClientCall } from "./support/client-call.ts";
 
 test("a streamed range has etcd's span, which lasts as long as the call", () => {
   const { path } = KVService.methods.RangeStream;
@@ -20,14 +21,7 @@ test("a streamed range has etcd's span, which lasts as long as the call", () => 
     return { message: () => {} };
   };
   const table = services.around({ unary: new Map(), stream: new Map([[path, handler]]) });
-  const listener = table.stream.get(path)!({
-    context: { ...LOCAL_CALL, path },
-    bufferedBytes: 0,
-    send: () => true,
-    end: () => {},
-    pause: () => {},
-    resume: () => {},
-  });
+  const listener = table.stream.get(path)!(new ClientCall(path));
   listener.message!(RangeRequest.encode(RangeRequest.create({ key: fromUtf8("k"), limit: 3 })));
   assert.equal(ended.length, 0);
   served!.end();

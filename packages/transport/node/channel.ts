@@ -22,7 +22,7 @@ import { type ChannelKind, FrameBatch, FrameError, PREFIX_BYTES } from "../src/f
 import { RareLog } from "../src/rare-log.ts";
 import { type Dial, DialError, dialSocket, parsePeerUrl, watchLink } from "./dial.ts";
 import { STREAM_PATH } from "./headers.ts";
-import type { Shared, Traffic } from "./options.ts";
+import { peerFields, type Shared, type Traffic } from "./options.ts";
 import { refusedBy } from "./request.ts";
 import { Carrier, MessageReader, type OutgoingStream, requestStream } from "./stream.ts";
 
@@ -399,10 +399,6 @@ export class Channel {
   }
 
   #fields(): { readonly [name: string]: string } {
-    return {
-      "local-member-id": idToHex(this.#shared.options.selfId),
-      "remote-peer-id": idToHex(this.#id),
-      "stream-writer-type": this.#kind,
-    };
+    return { ...peerFields(this.#shared, this.#id), "stream-writer-type": this.#kind };
   }
 }

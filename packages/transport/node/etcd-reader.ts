@@ -12,7 +12,7 @@ import { RareLog } from "../src/rare-log.ts";
 import { DialError } from "./dial.ts";
 import { etcdRequestHeaders, STREAM_PATH, speaksQuorate } from "./headers.ts";
 import { requestPeer } from "./http1-request.ts";
-import type { Shared } from "./options.ts";
+import { peerFields, type Shared } from "./options.ts";
 import { refusedBy, textOf } from "./request.ts";
 import { MessageReader } from "./stream.ts";
 
@@ -194,8 +194,7 @@ export class EtcdReader {
 
   #fields(): { readonly [name: string]: string } {
     return {
-      "local-member-id": idToHex(this.#shared.options.selfId),
-      "remote-peer-id": idToHex(this.#source.id),
+      ...peerFields(this.#shared, this.#source.id),
       "stream-reader-type": this.#source.stream,
     };
   }

@@ -4,9 +4,9 @@
  */
 import type { ServerResponse } from "node:http";
 import type { Timer } from "@quorate/host";
-import { concat, idToHex, type raftpb } from "@quorate/proto";
+import { concat, type raftpb } from "@quorate/proto";
 import { type EtcdStream, etcdEncoder, type MessageEncoder } from "../src/etcd-frames.ts";
-import type { Shared } from "./options.ts";
+import { peerFields, type Shared } from "./options.ts";
 
 /** What becomes of a stream. */
 export interface EtcdWriterListener {
@@ -118,10 +118,8 @@ export class EtcdWriter {
       return;
     }
     if (clock.monotonicMs() - sinceMs < options.pingTimeoutMs) return;
-    logger.warn("closed a stream that the remote peer does not read", {
-      "local-member-id": idToHex(options.selfId),
-      "remote-peer-id": idToHex(id),
-    });
+    const fields = peerFields(this.#shared, id);
+    logger.warn("closed a stream that the remote peer does not read", fields);
     response.destroy();
   }
 }

@@ -17,6 +17,7 @@ import { KeptConnections } from "./kept-connections.ts";
 import {
   type Http2TransportDependencies,
   type Http2TransportOptions,
+  peerFields,
   resolveOptions,
   type Shared,
   silentObserver,
@@ -240,8 +241,7 @@ export class Http2Transport implements Transport {
       return;
     }
     logger.info("added remote peer", {
-      "local-member-id": idToHex(options.selfId),
-      "remote-peer-id": idToHex(from),
+      ...peerFields(this.#shared, from),
       "remote-peer-urls": reported,
     });
     const added = this.#newPeer(from, reported);

@@ -22,7 +22,7 @@ import {
   STREAM_PATH,
 } from "./headers.ts";
 import { fitsUrls } from "./member-certificate.ts";
-import type { RefusalReason, Shared } from "./options.ts";
+import { peerFields, type RefusalReason, type Shared } from "./options.ts";
 import type { SnapshotReceiver } from "./snapshot-receiver.ts";
 import { acceptStream, Carrier, logDamage, MessageReader } from "./stream.ts";
 
@@ -243,7 +243,7 @@ export class Incoming {
     if (!this.#rareLog.allows(`${refusal.from} ${refusal.reason}`)) return;
     const { logger, options } = this.#shared;
     logger.warn(REFUSED[refusal.reason], {
-      ...this.#fields(refusal.from),
+      ...peerFields(this.#shared, refusal.from),
       "remote-addr": remoteAddress,
       "local-member-cluster-id": idToHex(options.clusterId),
       "remote-peer-cluster-id": remoteClusterId(headers),
@@ -252,12 +252,5 @@ export class Incoming {
       error: refusal.text,
       ...(refusal.reason === "cluster-id" ? { advice: CLUSTER_ID_ADVICE } : {}),
     });
-  }
-
-  #fields(from: bigint): { readonly [name: string]: string } {
-    return {
-      "local-member-id": idToHex(this.#shared.options.selfId),
-      "remote-peer-id": idToHex(from),
-    };
   }
 }

@@ -1,7 +1,7 @@
 /** Options and dependencies of an Http2Transport. */
 import type { Clock, HttpHandler, Logger, Random } from "@quorate/host";
 import { type Door, type TlsOptions, type TlsSource, tlsSource } from "@quorate/host/node";
-import type { raftpb } from "@quorate/proto";
+import { idToHex, type raftpb } from "@quorate/proto";
 import type { AskMembers, MemberDirectory } from "../src/member-directory.ts";
 import type { TransportListener } from "../src/transport.ts";
 import type { KeptConnections } from "./kept-connections.ts";
@@ -226,4 +226,12 @@ export interface Shared {
   readonly takesEtcd: () => boolean;
   /** The connections of single messages to members of etcd. */
   readonly etcdPosts: KeptConnections;
+}
+
+/** The ids of both ends of a link, as lines of the log have them. */
+export function peerFields(
+  { options }: Shared,
+  peerId: bigint,
+): { readonly [name: string]: string } {
+  return { "local-member-id": idToHex(options.selfId), "remote-peer-id": idToHex(peerId) };
 }

@@ -10,10 +10,9 @@
  * The receiver keeps the body of its request open until it has taken the snapshot over, or not.
  */
 import type { ServerHttp2Stream } from "node:http2";
-import { idToHex } from "@quorate/proto";
 import { DialError, dial, type Link, watchedSession, watchLink } from "./dial.ts";
 import { answerHeaders, FETCH_PATH } from "./headers.ts";
-import type { Shared } from "./options.ts";
+import { peerFields, type Shared } from "./options.ts";
 import { type Answer, answerTo, openStream, refusedBy } from "./request.ts";
 import type { SnapshotReceiver } from "./snapshot-receiver.ts";
 
@@ -64,8 +63,7 @@ export class SnapshotFetch {
     } catch (error) {
       if (this.#stopped) return;
       logger.warn("failed to fetch a database snapshot", {
-        "local-member-id": idToHex(options.selfId),
-        "remote-peer-id": idToHex(this.#from),
+        ...peerFields(this.#shared, this.#from),
         error: error instanceof Error ? error.message : String(error),
       });
     }

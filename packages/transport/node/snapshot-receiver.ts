@@ -1,10 +1,10 @@
 /** Receives snapshots of other members, whichever side dialled the connection. */
 import type { IncomingMessage } from "node:http";
 import type { Http2Stream } from "node:http2";
-import { idToHex, raftpb } from "@quorate/proto";
+import { raftpb } from "@quorate/proto";
 import { SnapshotBodyReader } from "../src/etcd-frames.ts";
 import { decodeMessage, FrameError, FrameReader } from "../src/frames.ts";
-import type { Shared } from "./options.ts";
+import { peerFields, type Shared } from "./options.ts";
 
 /**
  * A snapshot that brings less than this in the time of a stall does not come along: a byte now and
@@ -59,7 +59,7 @@ export class SnapshotReceiver {
     this.#receiving.set(from, source);
     const startedMs = clock.monotonicMs();
     let sizeBytes = 0;
-    let fields: Record<string, string | number> = this.#fields(from);
+    let fields: Record<string, string | number> = peerFields(this.#shared, from);
     observer.snapshotReceiveStarted(from);
     let taken = false;
     const { received } = observer.traffic(from);
@@ -158,12 +158,5 @@ export class SnapshotReceiver {
     // A body that was cut has thrown; what a database file lacks is seen in the file.
     if (reader instanceof SnapshotBodyReader && reader.hasMessage) return;
     throw new FrameError("snapshot broke off");
-  }
-
-  #fields(from: bigint): { readonly [name: string]: string } {
-    return {
-      "local-member-id": idToHex(this.#shared.options.selfId),
-      "remote-peer-id": idToHex(from),
-    };
   }
 }

@@ -3,14 +3,14 @@
  * The answer says what became of it.
  */
 import type { ServerHttp2Stream } from "node:http2";
-import { alloc, idToHex, raftpb, writeU32BE } from "@quorate/proto";
+import { alloc, raftpb, writeU32BE } from "@quorate/proto";
 import { encodeWithLength } from "../src/etcd-frames.ts";
 import { END_FRAME, FrameBatch, PREFIX_BYTES } from "../src/frames.ts";
 import type { OutgoingSnapshot, SnapshotStream } from "../src/transport.ts";
 import { type Dial, DialError, dial, type Link, watchedSession, watchLink } from "./dial.ts";
 import { etcdRequestHeaders, SNAPSHOT_PATH } from "./headers.ts";
 import { requestPeer } from "./http1-request.ts";
-import type { Shared } from "./options.ts";
+import { peerFields, type Shared } from "./options.ts";
 import { type Answer, answerTo, answerToHttp1, openStream, refusedBy } from "./request.ts";
 import { agreeToSend } from "./snapshot-fetch.ts";
 
@@ -90,8 +90,7 @@ export class SnapshotSender {
     const { clock, logger, observer } = this.#shared;
     const startedMs = clock.monotonicMs();
     const fields = {
-      "local-member-id": idToHex(this.#shared.options.selfId),
-      "remote-peer-id": idToHex(this.#id),
+      ...peerFields(this.#shared, this.#id),
       "snapshot-index": this.#snapshot.message.snapshot?.metadata.index ?? 0,
     };
     observer.snapshotSendStarted(this.#id);

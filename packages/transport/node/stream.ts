@@ -27,7 +27,7 @@ import {
 } from "../src/tunnel.ts";
 import { DialError } from "./dial.ts";
 import { answerHeaders, requestHeaders, STREAM_PATH } from "./headers.ts";
-import type { ResolvedOptions, Shared, Traffic } from "./options.ts";
+import { peerFields, type ResolvedOptions, type Shared, type Traffic } from "./options.ts";
 import type { Answer } from "./request.ts";
 
 /** In a request: its sender reads messages on this stream too. Members before 0.2 do not. */
@@ -374,7 +374,7 @@ export class MessageReader {
     shared.observer.receiveFailed(this.#from);
     if (!rareLog.allows(`${this.#from} misdirected`)) return;
     shared.logger.warn("ignored Raft message with a wrong address", {
-      ...fieldsOf(shared, this.#from),
+      ...peerFields(shared, this.#from),
       "message-from": idToHex(message.from),
       "message-to": idToHex(message.to),
     });
@@ -386,11 +386,7 @@ export function logDamage(shared: Shared, rareLog: RareLog, from: bigint, error:
   shared.observer.receiveFailed(from);
   if (!rareLog.allows(`${from} damaged`)) return;
   shared.logger.warn("failed to read Raft message", {
-    ...fieldsOf(shared, from),
+    ...peerFields(shared, from),
     error: error.message,
   });
-}
-
-function fieldsOf({ options }: Shared, from: bigint): { readonly [name: string]: string } {
-  return { "local-member-id": idToHex(options.selfId), "remote-peer-id": idToHex(from) };
 }

@@ -1,18 +1,17 @@
 /**
  * Snapshot files, in etcd's format (server/etcdserver/api/snap in etcd's sources):
  *
- *     snap/0000000000000002-0000000000002711.snap          term - index
- *     snap/0000000000000002-0000000000002711.snap.broken   one that could not be read
+ *     snap/0000000000000002-0000000000002711.snap     term - index
  *
  * A file is a snappb.Snapshot: the CRC-32C of the data, and the data, an encoded raftpb.Snapshot.
- * The server defines the snapshot's own data; it is small, because the state is in the backend.
+ * A member writes them for etcd, which starts from the newest, and reads none: its state is in the
+ * backend, and the marks are in the log.
  */
 import type { Clock, Disk } from "@quorate/host";
-import { crc32c, raftpb, snappb, type walpb } from "@quorate/proto";
+import { crc32c, raftpb, snappb } from "@quorate/proto";
 import { parseIndexedName } from "./format.ts";
 
 const SUFFIX = ".snap";
-const BROKEN_SUFFIX = ".broken";
 
 interface SnapshotName {
   readonly name: string;
@@ -26,12 +25,6 @@ export function parseSnapshotName(
 ): { readonly term: number; readonly index: number } | undefined {
   const numbers = parseIndexedName(name, SUFFIX);
   return numbers && { term: numbers[0], index: numbers[1] };
-}
-
-/** The result of `SnapshotFiles.load`. */
-export interface LoadedSnapshot {
-  readonly snapshot: raftpb.Snapshot;
-  readonly path: string;
 }
 
 /** Measures the saving of snapshots. */
@@ -69,26 +62,6 @@ export class SnapshotFiles {
   }
 
   /**
-   * Loads the newest snapshot that one of `marks` (from validSnapshotMarks) names; undefined if
-   * there is none. Unreadable files on the way are renamed and reported to `onBroken`.
-   */
-  load(
-    marks: readonly walpb.Snapshot[],
-    onBroken: (path: string, reason: string) => void = () => {},
-  ): LoadedSnapshot | undefined {
-    for (const file of this.#newestFirst()) {
-      if (!marks.some((mark) => mark.term === file.term && mark.index === file.index)) continue;
-      const path = `${this.#dir}/${file.name}`;
-      const found = readSnapshot(this.#disk.readAll(path), file);
-      if (typeof found !== "string") return { snapshot: found, path };
-      this.#disk.rename(path, path + BROKEN_SUFFIX);
-      this.#disk.syncDir(this.#dir);
-      onBroken(path, found);
-    }
-    return undefined;
-  }
-
-  /**
    * Removes all but the `keep` newest snapshots (at least 1), and the unfinished file of a crash;
    * returns the removed names.
    */
@@ -110,22 +83,5 @@ export class SnapshotFiles {
       if (numbers) files.push({ name, term: numbers[0], index: numbers[1] });
     }
     return files.sort((a, b) => b.term - a.term || b.index - a.index);
-  }
-}
-
-/** The snapshot in a file's bytes, or the reason why there is none. */
-function readSnapshot(bytes: Uint8Array, file: SnapshotName): raftpb.Snapshot | string {
-  if (bytes.length === 0) return "the file is empty";
-  try {
-    const { crc, data } = snappb.Snapshot.decode(bytes);
-    if (data.length === 0) return "the snapshot is empty";
-    if (crc32c(0, data) !== crc) return "the checksum does not match";
-    const snapshot = raftpb.Snapshot.decode(data);
-    const { term, index } = snapshot.metadata;
-    return term === file.term && index === file.index
-      ? snapshot
-      : `the file holds the snapshot of term ${term} and index ${index}`;
-  } catch (error) {
-    return `the file cannot be decoded: ${(error as Error).message}`;
   }
 }

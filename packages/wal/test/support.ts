@@ -1,12 +1,13 @@
 /** What the tests of this package share. */
+import assert from "node:assert/strict";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Disk } from "@quorate/host";
 import { nodeDisk } from "@quorate/host/node";
 import { ManualClock, MemoryDisk } from "@quorate/host/testing";
-import { type raftpb, walpb } from "@quorate/proto";
-import type { WalMeasures, WalOptions } from "@quorate/wal";
+import { crc32c, raftpb, snappb, walpb } from "@quorate/proto";
+import { parseSnapshotName, type WalMeasures, type WalOptions } from "@quorate/wal";
 
 const clock = new ManualClock();
 
@@ -125,4 +126,19 @@ export function installFixture(name: string): { disk: MemoryDisk; root: string }
       disk.install(`${root}/${directory}/${file}`, readFileSync(join(from, directory, file)));
   }
   return { disk, root };
+}
+
+/** The snapshot in a file that is whole, as etcd reads it. */
+export function snapshotIn(disk: Disk, path: string): raftpb.Snapshot {
+  const { crc, data } = snappb.Snapshot.decode(disk.readAll(path));
+  assert.equal(crc32c(0, data), crc);
+  const snapshot = raftpb.Snapshot.decode(data);
+  const { term, index } = snapshot.metadata;
+  assert.deepEqual(parseSnapshotName(path.slice(path.lastIndexOf("/") + 1)), { term, index });
+  return snapshot;
+}
+
+/** The newest of a directory's snapshots. */
+export function newestSnapshot(disk: Disk, dir: string): raftpb.Snapshot {
+  return snapshotIn(disk, `${dir}/${disk.list(dir).at(-1)}`);
 }

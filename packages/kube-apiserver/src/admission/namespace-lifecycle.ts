@@ -6,13 +6,15 @@ import { type Clock, setNewest } from "@quorate/host";
 import {
   ApiError,
   forbidden,
-  type Getter,
   type KubeObject,
   notFound,
   type RequestContext,
+  type ServedResources,
+  storageWith,
 } from "@quorate/kube-storage";
+import { defined } from "@quorate/proto";
 import { phaseOf } from "../builtin/namespaces.ts";
-import type { Informer } from "../informers/informer.ts";
+import type { InformerHandler } from "../informers/informer.ts";
 import type { AdmissionAttributes } from "./admission.ts";
 import { type AdmissionPlugin, admissionForbidden } from "./chain.ts";
 
@@ -84,25 +86,42 @@ export interface Namespaces {
   live(name: string): Promise<KubeObject | undefined>;
 }
 
-/**
- * Namespaces as admission sees them: from an informer, and from the store where that is behind.
- *
- * @param context of reads, with a user that may read namespaces
- */
-export function namespacesOf(
-  informer: Informer,
-  storage: Getter,
-  context: () => RequestContext,
-): Namespaces {
-  return {
-    cached: (name) => informer.get("", name),
-    async live(name) {
-      try {
-        return (await storage.get(context(), name, { resourceVersion: "" })).object();
-      } catch (error) {
-        if (error instanceof ApiError && error.httpStatus === 404) return undefined;
-        throw error;
-      }
-    },
-  };
+/** Namespaces as admission sees them: as an informer follows them, and from the store behind it. */
+export class KnownNamespaces implements Namespaces, InformerHandler {
+  readonly #served: ServedResources;
+  readonly #context: () => RequestContext;
+  readonly #known = new Map<string | undefined, KubeObject>();
+
+  /** @param context of reads, with a user that may read namespaces */
+  constructor(served: ServedResources, context: () => RequestContext) {
+    this.#served = served;
+    this.#context = context;
+  }
+
+  added(namespace: KubeObject): void {
+    this.#known.set(namespace.metadata.name, namespace);
+  }
+
+  updated(namespace: KubeObject): void {
+    this.added(namespace);
+  }
+
+  deleted(namespace: KubeObject): void {
+    this.#known.delete(namespace.metadata.name);
+  }
+
+  cached(name: string): KubeObject | undefined {
+    return this.#known.get(name);
+  }
+
+  async live(name: string): Promise<KubeObject | undefined> {
+    const { storage } = defined(this.#served.find("", "v1", "namespaces", ""), "namespaces");
+    try {
+      const options = { resourceVersion: "" };
+      return (await storageWith(storage, "get").get(this.#context(), name, options)).object();
+    } catch (error) {
+      if (error instanceof ApiError && error.httpStatus === 404) return undefined;
+      throw error;
+    }
+  }
 }

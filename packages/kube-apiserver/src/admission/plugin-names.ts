@@ -4,6 +4,7 @@
 export const DEFAULT_PLUGINS = [
   "LimitRanger",
   "ServiceAccount",
+  "TaintNodesByCondition",
   "Priority",
   "RuntimeClass",
   "CertificateSubjectRestriction",

@@ -10,7 +10,7 @@ import {
   forbidden,
   internalError,
   type KubeObject,
-  semanticEqual,
+  sameJson,
   textOf,
 } from "@quorate/kube-storage";
 import { defined } from "@quorate/proto";
@@ -102,7 +102,8 @@ async function runOne(
     );
   }
   const patched = await decoded(invocation, attributes, patchedBy(object, result.patch), deps);
-  const isSame = semanticEqual(patched, attributes.object);
+  // Both are decoded: an empty field that is left is one that Go's types keep, and a change.
+  const isSame = sameJson(patched, attributes.object);
   mark(!isSame);
   return isSame ? undefined : patched;
 }

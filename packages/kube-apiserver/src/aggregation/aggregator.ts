@@ -17,7 +17,6 @@ import {
 } from "../builtin/api-services.ts";
 import { WorkQueue } from "../controllers/work-queue.ts";
 import type { Call } from "../handlers/call.ts";
-import { isBuiltInGroup } from "../handlers/dispatch.ts";
 import { Informer, type InformerHandler } from "../informers/informer.ts";
 import { isConflict, isNotFound, type LocalClient } from "../informers/local-client.ts";
 import { BadCaBundle, backendPlace, checkedAvailability } from "./availability.ts";
@@ -176,7 +175,7 @@ export class Aggregator {
   #set(object: KubeObject): void {
     const spec = apiServiceSpecOf(object);
     const key = keyOf(spec);
-    if (spec.service === undefined || isBuiltInGroup(spec.group, this.#deps.served)) {
+    if (spec.service === undefined || this.#deps.served.hasBuiltIns(spec.group)) {
       this.#delete(key);
       return;
     }

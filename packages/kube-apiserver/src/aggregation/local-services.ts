@@ -18,7 +18,6 @@ import {
 } from "../builtin/api-services.ts";
 import { groupPriority, versionPriority } from "../builtin/group-priorities.ts";
 import { WorkQueue } from "../controllers/work-queue.ts";
-import { isBuiltInGroup } from "../handlers/dispatch.ts";
 import {
   isAlreadyExists,
   isConflict,
@@ -130,7 +129,7 @@ export class LocalServices {
       if (group === API_SERVICES.group || wanted.has(name)) continue;
       let manager = managers.get(group);
       if (manager === undefined) {
-        manager = isBuiltInGroup(group, served) ? ON_START : ALWAYS;
+        manager = served.hasBuiltIns(group) ? ON_START : ALWAYS;
         managers.set(group, manager);
       }
       wanted.set(name, apiServiceOf(group, version, manager));

@@ -400,6 +400,8 @@ const OWN_RULES: Readonly<Record<string, (strategy: Strategy) => Strategy>> = {
       withGeneratedSelector(strategy.prepareForCreate(ctx, object)),
   }),
   CertificateSigningRequest: signingRequests,
+  // A node that registers itself says at once how it is.
+  Node: (strategy) => ({ ...strategy, prepareForCreate: (_ctx, object) => object }),
   PersistentVolumeClaim: claimStrategy,
   Service: serviceStrategy,
 };

@@ -9,7 +9,6 @@
 import type { Clock, Logger, Random, Timer } from "@quorate/host";
 import {
   Canceller,
-  type Getter,
   isDns1123Subdomain,
   type KubeObject,
   type Lister,
@@ -21,11 +20,8 @@ import { defined } from "@quorate/proto";
 import { AdmissionChain, type AdmissionPlugin, type FindNamed } from "../admission/chain.ts";
 import { limitRanger } from "../admission/limit-ranger.ts";
 import { mutatingPolicies } from "../admission/mutating-policies.ts";
-import {
-  type Namespaces,
-  namespaceLifecycle,
-  namespacesOf,
-} from "../admission/namespace-lifecycle.ts";
+import { KnownNamespaces, namespaceLifecycle } from "../admission/namespace-lifecycle.ts";
+import { nodeTaints } from "../admission/node-taints.ts";
 import { ownerReferencesPermission } from "../admission/owner-references.ts";
 import type { PluginName } from "../admission/plugin-names.ts";
 import { PolicyList } from "../admission/policy-config.ts";
@@ -98,6 +94,7 @@ export class PolicyRuntime {
   readonly #options: PolicyRuntimeOptions;
   readonly #deps: PolicyRuntimeDependencies;
   readonly #stop = new Canceller();
+  readonly #namespaces: KnownNamespaces;
   readonly #mutating: WebhookList;
   readonly #validating: WebhookList;
   readonly #mutatingPolicies: PolicyList;
@@ -109,7 +106,6 @@ export class PolicyRuntime {
   /** Of what pods name. */
   readonly #named = new Map<ResourceRef, Informer>();
   #informers: readonly Informer[] = [];
-  #namespaces: Namespaces | undefined;
   #controllers: Controllers | undefined;
   #timer: Timer | undefined;
   #isReady = false;
@@ -121,6 +117,7 @@ export class PolicyRuntime {
     this.#validating = new WebhookList(deps.expressions);
     this.#mutatingPolicies = new PolicyList(deps.expressions);
     this.#validatingPolicies = new PolicyList(deps.expressions);
+    this.#namespaces = new KnownNamespaces(deps.served, () => systemContext("", this.#stop));
     this.admission = this.#chain();
     this.client = new LocalClient(deps.served, this.admission, this.#stop);
     const { clock, random, logger } = deps;
@@ -166,10 +163,7 @@ export class PolicyRuntime {
 
   #chain(): AdmissionChain {
     const { served, authorizer, clock, random, logger, webhooks } = this.#deps;
-    const namespaces: Namespaces = {
-      cached: (name) => this.#namespaces?.cached(name),
-      live: async (name) => this.#namespaces?.live(name),
-    };
+    const namespaces = this.#namespaces;
     const calls = {
       caller: webhooks,
       clock,
@@ -191,6 +185,7 @@ export class PolicyRuntime {
           random: random.fork("tokens of pods"),
         }),
       ),
+      ...optional("TaintNodesByCondition", nodeTaints),
       ...optional("Priority", () => podPriority(this.#defaultPriorities, this.#finder(PRIORITIES))),
       ...optional("RuntimeClass", () => runtimeClass(this.#finder(RUNTIMES))),
       signerPermissions(authorizer),
@@ -264,14 +259,6 @@ export class PolicyRuntime {
   }
 
   #makeInformers(): readonly Informer[] {
-    const namespaces = this.#informer("", "namespaces", {});
-    const { storage } = defined(
-      this.#deps.served.find("", "v1", "namespaces", ""),
-      "the served resource",
-    );
-    this.#namespaces = namespacesOf(namespaces, storage as Getter, () =>
-      systemContext("", this.#stop),
-    );
     const { plugins } = this.#options;
     const follow = (ref: ResourceRef, handler: InformerHandler): void => {
       this.#named.set(ref, this.#informer(ref.group, ref.resource, handler));
@@ -297,7 +284,7 @@ export class PolicyRuntime {
     const of = (resource: string, handler: InformerHandler): Informer =>
       this.#informer(ADMISSION_GROUP, resource, handler);
     return [
-      namespaces,
+      this.#informer("", "namespaces", this.#namespaces),
       ...(plugins.has("ResourceQuota")
         ? [this.#informer("", QUOTAS.resource, this.#quotaHandler)]
         : []),
@@ -322,7 +309,7 @@ export class PolicyRuntime {
   }
 
   async #ensureNamespaces(): Promise<void> {
-    const missing = DEFAULT_NAMESPACES.filter((name) => !this.#namespaces?.cached(name));
+    const missing = DEFAULT_NAMESPACES.filter((name) => !this.#namespaces.cached(name));
     await Promise.all(missing.map((name) => this.#createNamespace(name)));
   }
 

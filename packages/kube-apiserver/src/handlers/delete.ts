@@ -37,7 +37,7 @@ export async function deleteCollection(given: ResourceCall, deps: HandlerDeps): 
   if (resource.namespaced && target.namespace === "")
     throw badRequest("Namespace parameter required.");
   const isWatch = query.flag("watch") === true;
-  const selected = listRequestOf(query, "", isWatch);
+  const selected = listRequestOf(query, "", isWatch, deps.takesShards);
   const parsed = await readOptions(given, deps);
   const validate = validateDelete(given, deps, parsed);
   const storage = storageWith(resource.storage, "deleteCollection");

@@ -100,16 +100,9 @@ export async function serveResource(
 export function routed(target: Target, resources: ServedResources): ServedResource | "no page" {
   const { group, version, resource } = target;
   if (!target.isBelowRoot) return "no page";
-  if (isBuiltInGroup(group, resources)) return builtInRoute(target, resources);
+  if (resources.hasBuiltIns(group)) return builtInRoute(target, resources);
   const main = resources.find(group, version, resource, "");
   return main === undefined ? "no page" : customRoute(target, main, resources);
-}
-
-/** Whether built-in kinds are in the group: all of its paths are theirs. */
-export function isBuiltInGroup(group: string, resources: ServedResources): boolean {
-  return resources
-    .all()
-    .some((one) => one.group === group && one.subresource === "" && one.protobuf !== undefined);
 }
 
 /** Built-in kinds have a route for each form of path and method. */

@@ -14,6 +14,7 @@ import {
   type RestListOptions,
   type Selector,
 } from "@quorate/kube-storage";
+import { parseShardSelector } from "./shard-selector.ts";
 import type { Query } from "./target.ts";
 
 const META = { group: "meta.k8s.io" };
@@ -22,8 +23,14 @@ const META = { group: "meta.k8s.io" };
  * Reads and checks the options of a list or watch. Throws ApiError 400 and 422.
  * @param name of the object in the path or "": one object as a list or watch
  * @param isWatch as the request was authorized
+ * @param takesShards whether shardSelector counts; it is passed over otherwise
  */
-export function listRequestOf(query: Query, name: string, isWatch: boolean): RestListOptions {
+export function listRequestOf(
+  query: Query,
+  name: string,
+  isWatch: boolean,
+  takesShards: boolean,
+): RestListOptions {
   let sendInitialEvents = query.has("sendInitialEvents")
     ? query.flag("sendInitialEvents")
     : undefined;
@@ -41,10 +48,12 @@ export function listRequestOf(query: Query, name: string, isWatch: boolean): Res
     ? watchErrors(match, sendInitialEvents, continueToken)
     : listErrors(match, resourceVersion, continueToken, sendInitialEvents);
   if (errors.length > 0) throw invalid({ ...META, kind: "ListOptions" }, "", errors);
+  const shards = takesShards ? query.first("shardSelector") : "";
   return {
     predicate: {
       label: parsed(query.first("labelSelector"), parseLabelSelector),
       field: fieldSelector(query.first("fieldSelector"), name),
+      shard: shards === "" ? undefined : parseShardSelector(shards),
       limit: integer(query, "limit") ?? 0,
       continueToken,
       allowWatchBookmarks: query.flag("allowWatchBookmarks") ?? false,

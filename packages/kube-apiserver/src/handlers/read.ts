@@ -23,7 +23,7 @@ export async function get(given: ResourceCall, deps: HandlerDeps): Promise<void>
 export async function listOrWatch(given: ResourceCall, deps: HandlerDeps): Promise<void> {
   const { call, target, resource, ctx, form, chaos } = given;
   const isWatch = target.verb === "watch";
-  const options = listRequestOf(call.query, target.name, isWatch);
+  const options = listRequestOf(call.query, target.name, isWatch, deps.takesShards);
   if (isWatch) return serveWatch(given, deps, options);
   const storage = storageWith(resource.storage, "list");
   const read = (wanted: RestListOptions) => storage.list(ctx, wanted);

@@ -29,6 +29,8 @@ export interface HandlerDeps extends SendDeps {
   readonly authorizer: Authorizer;
   /** Who tracks the fields of a resource's objects. */
   readonly fieldManagers: FieldManagers;
+  /** Lists and watches may be of shards (ShardedListAndWatch). */
+  readonly takesShards: boolean;
   /** Watches without a timeout end after this long, or up to twice as long. */
   readonly minWatchMs: number;
   readonly watches: OpenWatches;

@@ -63,12 +63,16 @@ interface TextForm {
   item(object: StoredObject): Uint8Array | Promise<Uint8Array>;
 }
 
-/** metav1.ListMeta. */
-function listMeta({ resourceVersion, continueToken, remainingItemCount }: RestList) {
+/** metav1.ListMeta. Only lists of whole objects say of which shards they are. */
+function listMeta(list: RestList, target: Negotiated["target"]) {
+  const { resourceVersion, continueToken, remainingItemCount, shardSelector } = list;
   return {
     ...(resourceVersion === "" ? {} : { resourceVersion }),
     ...(continueToken === "" ? {} : { continue: continueToken }),
     ...(remainingItemCount === undefined ? {} : { remainingItemCount }),
+    ...(shardSelector === undefined || target !== undefined
+      ? {}
+      : { shardInfo: { selector: shardSelector } }),
   };
 }
 
@@ -80,7 +84,7 @@ function partsOf(
   { target }: Negotiated,
   list: RestList,
 ) {
-  const metadata = listMeta(list);
+  const metadata = listMeta(list, target);
   if (target === undefined) {
     const kind = listKindOf(resource);
     const head = { kind, apiVersion: versionOf(resource), metadata };
@@ -194,7 +198,7 @@ async function protobufList(
   { target }: Negotiated,
   list: RestList,
 ): Promise<void> {
-  const meta = lengthDelimited(1, metaProtobuf.encode("ListMeta", listMeta(list)));
+  const meta = lengthDelimited(1, metaProtobuf.encode("ListMeta", listMeta(list, target)));
   const pieces = [meta];
   let sizeBytes = meta.length;
   const pauses = new Pauses(clock.turns);

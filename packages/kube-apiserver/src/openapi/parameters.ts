@@ -36,6 +36,7 @@ const PARAMETERS: readonly Parameter[] = [
   query("resourceVersion", "string", "The version that is read, or from which a watch begins."),
   query("resourceVersionMatch", "string", "NotOlderThan or Exact."),
   query("sendInitialEvents", "boolean", "A watch begins with the present objects."),
+  query("shardSelector", "string", "Only objects of this shard, where the server knows shards."),
   query("timeoutSeconds", "integer", "Seconds after which the request ends."),
   query("watch", "boolean", "Sends changes instead of a list."),
   { name: "name", in: "path", type: "string", description: "The name of the object." },
@@ -60,6 +61,7 @@ export const LIST_PARAMETERS: readonly string[] = [
   "resourceVersion",
   "resourceVersionMatch",
   "sendInitialEvents",
+  "shardSelector",
   "timeoutSeconds",
   "watch",
 ];

@@ -269,19 +269,45 @@ export function timedCluster(
     "Requests to the cluster that failed.",
     ["operation"],
   );
-  const timed = async <T>(operation: string, call: Promise<T>): Promise<T> => {
+  /** @returns to be told once of the outcome */
+  const begun = (operation: string) => {
     const startMs = clock.monotonicMs();
+    return (hasFailed: boolean): void => {
+      if (hasFailed) errors.with(operation).add();
+      durations.with(operation).observe((clock.monotonicMs() - startMs) / 1000);
+    };
+  };
+  const timed = async <T>(operation: string, call: Promise<T>): Promise<T> => {
+    const ended = begun(operation);
+    let hasFailed = false;
     try {
       return await call;
     } catch (error) {
-      errors.with(operation).add();
+      hasFailed = true;
       throw error;
     } finally {
-      durations.with(operation).observe((clock.monotonicMs() - startMs) / 1000);
+      ended(hasFailed);
     }
   };
+  async function* timedParts<T>(
+    operation: string,
+    parts: AsyncIterable<T>,
+  ): AsyncGenerator<T, undefined> {
+    const ended = begun(operation);
+    let hasFailed = false;
+    try {
+      yield* parts;
+    } catch (error) {
+      hasFailed = true;
+      throw error;
+    } finally {
+      ended(hasFailed);
+    }
+  }
   return {
     range: (key, options) => timed("range", cluster.range(key, options)),
+    rangeParts: (key, options, signal) =>
+      timedParts("rangeParts", cluster.rangeParts(key, options, signal)),
     modRevisions: (keys) => timed("modRevisions", cluster.modRevisions(keys)),
     put: (key, value, lease, options) => timed("put", cluster.put(key, value, lease, options)),
     delete: (key, options) => timed("delete", cluster.delete(key, options)),

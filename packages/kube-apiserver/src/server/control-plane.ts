@@ -61,6 +61,8 @@ export interface ControlPlaneOptions extends ApiServerOptions {
   /** --etcd-prefix: "/registry". */
   readonly etcdPrefix: string;
   readonly watchCache: boolean;
+  /** Lists and watches may be of shards (ShardedListAndWatch); absent: they may not. */
+  readonly takesShards?: boolean;
   /** Write built-in kinds as JSON, not as protobuf; both are read. */
   readonly storesJson: boolean;
   /** Watches without a timeout end after this long, or up to twice as long. */
@@ -131,12 +133,14 @@ export class ControlPlane {
 
   constructor(options: ControlPlaneOptions, deps: ControlPlaneDeps) {
     const { cluster, clock, random, logger, transformerOf } = deps;
+    const { takesShards = false } = options;
     this.#logger = logger;
     this.#trust = options.trust;
     this.storages = new ResourceStorages(
       {
         root: rootOf(options.etcdPrefix),
         isCached: options.watchCache,
+        takesShards,
         compactionIntervalMs: options.compactionIntervalMs,
       },
       {
@@ -201,6 +205,7 @@ export class ControlPlane {
       authorizer: this.access.authorizer,
       admission: this.#policy.admission,
       fieldManagers: new FieldManagers(this.resources, clock),
+      takesShards,
       minWatchMs: options.minWatchMs,
       frames: new SharedFrames(),
       chaos: this.#chaos,

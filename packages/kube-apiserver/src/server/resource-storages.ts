@@ -25,6 +25,7 @@ import {
   KeyRevisions,
   keyOf,
   LeaseManager,
+  withUid,
 } from "@quorate/kube-storage";
 import { defined, fromUtf8 } from "@quorate/proto";
 
@@ -33,6 +34,8 @@ export interface ResourceStoragesOptions {
   readonly root: string;
   /** --watch-cache: without it, reads and watches go to the cluster. */
   readonly isCached: boolean;
+  /** Shards of a resource can be selected. */
+  readonly takesShards: boolean;
   /** --etcd-compaction-interval; 0: another server compacts. */
   readonly compactionIntervalMs: number;
 }
@@ -115,13 +118,15 @@ export class ResourceStorages implements StorageFactory {
     const backend = this.#backendOf(spec);
     const { kind, resource, storagePrefix } = spec;
     const resourcePrefix = `/${storagePrefix}`;
+    const plain = attributesOf(spec);
+    const attributes = this.#options.takesShards ? withUid(plain) : plain;
     const underlying = new EtcdStore(
       { kind, root: this.#options.root, resourcePrefix },
       {
         client: backend.client,
         codec: spec.codec,
         transformer: transformerOf(spec),
-        attributesOf: attributesOf(spec),
+        attributesOf: attributes,
         leases: backend.leases,
         clock,
         decoded: this.#decoded,
@@ -135,7 +140,7 @@ export class ResourceStorages implements StorageFactory {
             kind,
             resource: { group: kind.group, resource },
             resourcePrefix,
-            attributesOf: attributesOf(spec),
+            attributesOf: attributes,
             indexFields: resource === "pods" ? ["spec.nodeName"] : [],
           },
           {

@@ -32,6 +32,7 @@ export class ResourceTable implements ServedResources {
   readonly #listeners = new Set<() => void>();
   #byKey = new Map<string, ServedResource>();
   #all: readonly ServedResource[] = [];
+  #builtInGroups: ReadonlySet<string> = new Set();
 
   /**
    * Replaces what `owner` serves; an empty list removes it. A resource of an owner that came before
@@ -53,6 +54,7 @@ export class ResourceTable implements ServedResources {
         compareText(a.resource, b.resource) ||
         compareText(a.subresource, b.subresource),
     );
+    this.#builtInGroups = new Set(this.#all.filter(isBuiltIn).map(({ group }) => group));
     for (const listener of this.#listeners) listener();
   }
 
@@ -64,10 +66,19 @@ export class ResourceTable implements ServedResources {
     return this.#all;
   }
 
+  hasBuiltIns(group: string): boolean {
+    return this.#builtInGroups.has(group);
+  }
+
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
+}
+
+/** Whether a resource is a built-in kind's: those have protobuf. */
+export function isBuiltIn({ subresource, protobuf }: ServedResource): boolean {
+  return subresource === "" && protobuf !== undefined;
 }
 
 function compareText(a: string, b: string): number {

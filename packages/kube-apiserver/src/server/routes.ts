@@ -4,7 +4,6 @@ import type { ServedResources } from "@quorate/kube-storage";
 import { crc32c, fromUtf8 } from "@quorate/proto";
 import { BodySink } from "../handlers/body-sink.ts";
 import type { Call } from "../handlers/call.ts";
-import { isBuiltInGroup } from "../handlers/dispatch.ts";
 import { mediaTypeOf, negotiate, type Offer } from "../handlers/negotiation.ts";
 import { encodePlain, negotiated, type SendDeps } from "../handlers/send-object.ts";
 import { methodNotAllowed, resourceNotServed } from "../handlers/statuses.ts";
@@ -98,7 +97,7 @@ export class Documents {
     if (group === undefined || group === "") return noPage(call);
     const document =
       version === undefined ? discovery.group(group) : discovery.version(group, version);
-    const isBuiltIn = isBuiltInGroup(group, resources);
+    const isBuiltIn = resources.hasBuiltIns(group);
     if (document === undefined) {
       if (isBuiltIn) throw resourceNotServed();
       return noPage(call);

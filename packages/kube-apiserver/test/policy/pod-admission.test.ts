@@ -52,6 +52,23 @@ test("A pod waits for the service account that a controller makes", async (t) =>
   );
 });
 
+test("A new node has a taint until a controller takes it, and has it once", async (t) => {
+  const api = await open(t);
+  const nodes = "/api/v1/nodes";
+  const taint = { key: "node.kubernetes.io/not-ready", effect: "NoSchedule" };
+  const plain = await created(api, nodes, { metadata: { name: "plain" } });
+  assert.deepEqual(plain.spec, { taints: [taint] });
+  const own = [
+    { ...taint, value: "own" },
+    { key: "a", effect: "NoExecute" },
+  ];
+  const tainted = await created(api, nodes, { metadata: { name: "own" }, spec: { taints: own } });
+  assert.deepEqual(tainted.spec.taints, own);
+  const untainted = { ...plain, spec: { podCIDR: "10.1.0.0/24" } };
+  const changed = await api.request(`${nodes}/plain`, { method: "PUT", body: untainted });
+  assert.equal(changed.body.spec.taints, undefined);
+});
+
 test("A pod has the priority of its class, and keeps it", async (t) => {
   const api = await open(t);
   const priorityOf = ({ spec }: { spec: Fields }) => [

@@ -7,7 +7,7 @@ import type { AdmissionAttributes } from "../../src/admission/admission.ts";
 import { ruleMatches } from "../../src/admission/matching.ts";
 import { WebhookCallError, type WebhookResponse } from "../../src/admission/webhook-caller.ts";
 import { driven, startServer, type TestServer, until } from "./server.ts";
-import { MASTER } from "./world.ts";
+import { MASTER, plainResource } from "./world.ts";
 
 const GROUP = "admissionregistration.k8s.io";
 const configMaps = { group: "", version: "v1", resource: "configmaps" };
@@ -186,6 +186,24 @@ test("mutating webhooks are called in order, and again where they want to see la
   const made = await create(server, configMap("a", { data: { own: "1" } }));
   assert.deepEqual(order, ["first", "second", "first"]);
   assert.deepEqual(made["data"], { own: "1", seen1: "1", second: "x", seen3: "3" });
+  await server.stop();
+});
+
+test("a patch that adds an empty object is a change, and later webhooks see it", async () => {
+  const server = await startServer();
+  const kind = { group: "policy", version: "v1", kind: "PodDisruptionBudget" };
+  const budgets = { ...kind, resource: "poddisruptionbudgets" };
+  server.world.add(plainResource(kind, budgets.resource, true));
+  const rules = [{ ...RULE, apiGroups: [kind.group], resources: [budgets.resource] }];
+  // The first one's patch lets the object be decoded.
+  await configure(server, "Mutating", "a", [webhook("a", { rules }), webhook("b", { rules })]);
+  await configure(server, "Validating", "c", [webhook("c", { rules })]);
+  answer(server, "a", () => patchOf({ op: "add", path: "/metadata/labels", value: { a: "b" } }));
+  answer(server, "b", () => patchOf({ op: "add", path: "/spec/selector", value: {} }));
+  const seen = answer(server, "c", () => ({ allowed: true }));
+  const budget = { apiVersion: "policy/v1", kind: kind.kind, metadata: { name: "a" }, spec: {} };
+  await driven(server.clock, server.runtime.client.create(budgets, "default", budget));
+  assert.deepEqual(seen[0].request.object!["spec"], { selector: {} });
   await server.stop();
 });
 

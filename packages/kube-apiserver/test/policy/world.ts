@@ -21,6 +21,7 @@ import { namespaces } from "../../src/builtin/namespaces.ts";
 import { servedResourcesOf } from "../../src/builtin/served-resources.ts";
 import { LocalClient } from "../../src/informers/local-client.ts";
 import { systemContext } from "../../src/informers/system-context.ts";
+import { isBuiltIn } from "../../src/server/resource-table.ts";
 
 export const source = ({ group, version, kind }: GroupVersionKind): KindSource =>
   kindSource(group, version, kind);
@@ -110,6 +111,10 @@ export class World implements ServedResources {
   serve(...resources: readonly ServedResource[]): void {
     this.#served.push(...resources);
     for (const listener of this.#listeners) listener();
+  }
+
+  hasBuiltIns(group: string): boolean {
+    return this.#served.some((one) => one.group === group && isBuiltIn(one));
   }
 
   remove(group: string, resource: string): void {

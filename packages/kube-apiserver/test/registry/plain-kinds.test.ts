@@ -107,6 +107,16 @@ test("/status changes metadata too, but what some kinds keep", async () => {
   assert.deepEqual(await change("pods"), [a, l, undefined]);
 });
 
+test("A node is made with the status that it says, and changes it at /status alone", async () => {
+  const spec = specOf("nodes");
+  const w = new RegistryWorld(spec);
+  const node = (phase: string) => decoded(spec, { name: "x" }, { status: { phase } });
+  const phaseOf = ({ status }: KubeObject) => (status as { readonly phase?: string }).phase;
+  assert.equal(phaseOf(await w.create(node("Pending"))), "Pending");
+  const prepared = spec.strategy.prepareForUpdate(w.ctx(), node("Running"), node("Pending"));
+  assert.equal(phaseOf(prepared), "Pending");
+});
+
 test("A deployment's generation, status and scale", async () => {
   const w = new RegistryWorld(specOf("deployments"));
   const made = await w.create(

@@ -100,6 +100,7 @@ function documentsOf(resources: ServedResource[]) {
     {
       all: () => [...resources],
       find: () => undefined,
+      hasBuiltIns: () => true,
       onChange: (listener) => {
         listeners.push(listener);
         return () => {};

@@ -222,6 +222,7 @@ describe("flags", () => {
         [...plugins],
         [
           "ServiceAccount",
+          "TaintNodesByCondition",
           "RuntimeClass",
           "CertificateSubjectRestriction",
           "ResourceQuota",

@@ -42,7 +42,7 @@ export class CrdWorld {
     const random = new SeededRandom(11n);
     const logger = silentLogger;
     this.storages = new ResourceStorages(
-      { root: "/registry", isCached: true, compactionIntervalMs: 0 },
+      { root: "/registry", takesShards: false, isCached: true, compactionIntervalMs: 0 },
       {
         cluster: this.cluster,
         clock: nodeClock,
@@ -98,7 +98,7 @@ export class CrdWorld {
 
   /** Creates a definition and waits until it is established. */
   async define(crd: object): Promise<KubeObject> {
-    const made = await this.#create("customresourcedefinitions", "v1", crd, "");
+    const made = await this.create("customresourcedefinitions", crd, "v1", "");
     return await this.untilEstablished(made.metadata.name!);
   }
 
@@ -119,18 +119,20 @@ export class CrdWorld {
   }
 
   /** As a client creates an object: decoded first. */
-  async create(resource: string, object: object, version = "v1", namespace = "default") {
-    return await this.#create(resource, version, object, namespace);
-  }
-
-  async #create(resource: string, version: string, object: object, namespace: string) {
+  async create(
+    resource: string,
+    object: object,
+    version = "v1",
+    namespace = "default",
+    dryRun = false,
+  ) {
     const { object: decoded } = this.find(resource, version)!.decode(object);
-    const accept = async () => {};
-    return await this.at(resource, version).create(this.ctx(namespace), decoded, accept, WRITE);
+    const storage = this.at(resource, version);
+    return await storage.create(this.ctx(namespace), decoded, async () => {}, { ...WRITE, dryRun });
   }
 
   /** As a client replaces an object. */
-  async put(resource: string, object: object, version = "v1", subresource = "") {
+  async put(resource: string, object: object, version = "v1", subresource = "", dryRun = false) {
     const served = this.find(resource, version, subresource)!;
     const { object: decoded } = served.decode(object);
     const accept = async () => {};
@@ -138,15 +140,10 @@ export class CrdWorld {
     const namespace = served.namespaced ? "default" : "";
     const storage = this.at(resource, version, subresource);
     const name = decoded.metadata.name!;
-    const made = await storage.update(
-      this.ctx(namespace),
-      name,
-      { make },
-      accept,
-      accept,
-      false,
-      WRITE,
-    );
+    const made = await storage.update(this.ctx(namespace), name, { make }, accept, accept, false, {
+      ...WRITE,
+      dryRun,
+    });
     return made.object;
   }
 

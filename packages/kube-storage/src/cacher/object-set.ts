@@ -19,9 +19,10 @@ const NO_LABELS: Readonly<Record<string, string>> = Object.freeze({});
 /** Labels are copied: a stored object may drop its parsed form, and they are part of that. */
 export function elementOf(stored: StoredObject, attributesOf: AttributesOf): Element {
   const object: KubeObject = stored.object();
-  const { labels, fields } = attributesOf(object);
+  const attributes = attributesOf(object);
+  const { labels } = attributes;
   const own = Object.keys(labels).length === 0 ? NO_LABELS : { ...labels };
-  return { key: stored.key, stored, attributes: { labels: own, fields } };
+  return { key: stored.key, stored, attributes: { ...attributes, labels: own } };
 }
 
 /** Elements by the value of one field. */

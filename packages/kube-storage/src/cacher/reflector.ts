@@ -15,15 +15,15 @@ import {
   type Random,
   type Timer,
 } from "@quorate/host";
+import { Canceller } from "../meta/cancellation.ts";
 import { type AttributesOf, SELECT_ALL } from "../meta/selectors.ts";
 import { ApiError } from "../meta/status.ts";
 import { INITIAL_EVENTS_END } from "../storage/bookmark.ts";
 import { StorageError, textOf } from "../storage/errors.ts";
 import type { ListOptions, StorageInterface, Watch, WatchEvent } from "../storage/interface.ts";
+import type { StoredObject } from "../storage/stored-object.ts";
 import { elementOf, type ObjectSet } from "./object-set.ts";
 
-/** Objects of one page of the list. */
-export const LIST_PAGE_OBJECTS = 500;
 /** Watches that fail for so long mean that the cache is filled again. */
 export const MAX_WATCH_FAILURE_MS = 30_000;
 /** Events are taken for so long in one turn of the event loop. */
@@ -92,7 +92,8 @@ export class Reflector {
   readonly #sink: ReflectorSink;
   readonly #backoff: Backoff;
   #lastPauseMs = 0;
-  #isStopped = false;
+  /** Aborted by stop, which ends a list. */
+  readonly #stopping = new Canceller();
   /** The latest revision that the cache has. */
   #revision = 0;
   #lastHeardMs = 0;
@@ -117,6 +118,10 @@ export class Reflector {
     this.#canWatchList = options.fill === "watch-list";
   }
 
+  get #isStopped(): boolean {
+    return this.#stopping.aborted;
+  }
+
   start(): void {
     this.#idleTimer = this.#deps.clock.every(IDLE_PROGRESS_MS, () => this.#checkIdle());
     // The run catches all errors.
@@ -124,7 +129,7 @@ export class Reflector {
   }
 
   stop(): void {
-    this.#isStopped = true;
+    this.#stopping.abort(new Error("the cache is closed"));
     this.#idleTimer?.cancel();
     this.#interrupt?.();
   }
@@ -212,26 +217,24 @@ export class Reflector {
   async #listAt(past: number, readyAt: number): Promise<void> {
     const { storage, clock } = this.#deps;
     const objects = this.#sink.emptySet();
+    const take = (stored: StoredObject): void => {
+      objects.set(elementOf(stored, this.#options.attributesOf));
+    };
+    const { items, resourceVersion } = await storage.getList(this.#options.prefix, {
+      resourceVersion: past === 0 ? "" : String(past),
+      resourceVersionMatch: past === 0 ? "" : "Exact",
+      recursive: true,
+      predicate: SELECT_ALL,
+      signal: this.#stopping,
+      forEach: take,
+    });
     const slices = new Pauses(clock.turns);
-    let continueToken = "";
-    let revision = past;
-    do {
-      const isExact = past > 0 && continueToken === "";
-      const page = await storage.getList(this.#options.prefix, {
-        resourceVersion: isExact ? String(past) : "",
-        resourceVersionMatch: isExact ? "Exact" : "",
-        recursive: true,
-        predicate: { ...SELECT_ALL, limit: LIST_PAGE_OBJECTS, continueToken },
-      });
-      if (this.#isStopped) return;
-      for (const stored of page.items) {
-        objects.set(elementOf(stored, this.#options.attributesOf));
-        await slices.next();
-      }
-      revision = page.resourceVersion;
-      ({ continueToken } = page);
-    } while (continueToken !== "" && !this.#isStopped);
-    if (!this.#isStopped) this.#replace(objects, revision, Math.max(readyAt, revision));
+    for (const stored of items) {
+      take(stored);
+      await slices.next();
+    }
+    if (this.#isStopped) return;
+    this.#replace(objects, resourceVersion, Math.max(readyAt, resourceVersion));
   }
 
   /** Whether the cache was filled by a watch, which has ended since. */

@@ -40,6 +40,15 @@ export interface ObjectAttributes {
   readonly labels: Readonly<Record<string, string>>;
   /** The selectable fields, such as "metadata.name". */
   readonly fields: Readonly<Record<string, string>>;
+  /** Only where shards may be selected (withUid). */
+  readonly uid?: string;
+}
+
+/** A part of a collection; shards.ts has it. */
+export interface Shard {
+  matches(attributes: ObjectAttributes): boolean;
+  /** The canonical text. */
+  toString(): string;
 }
 
 /** Labels and selectable fields of an object. */
@@ -49,6 +58,8 @@ export type AttributesOf = (object: KubeObject) => ObjectAttributes;
 export interface SelectionPredicate {
   readonly label: Selector;
   readonly field: Selector;
+  /** Absent: objects of all shards match. */
+  readonly shard?: Shard | undefined;
   /** Page size; 0 for all. */
   readonly limit: number;
   /** The token of the page before; "" for the first page. */
@@ -66,15 +77,17 @@ export const SELECT_ALL: SelectionPredicate = {
 };
 
 /** Whether every object matches, so that none has to be looked at. */
-export function selectsAll({ label, field }: SelectionPredicate): boolean {
-  return label.isEmpty && field.isEmpty;
+export function selectsAll({ label, field, shard }: SelectionPredicate): boolean {
+  return label.isEmpty && field.isEmpty && shard === undefined;
 }
 
 export function attributesMatch(
-  { label, field }: SelectionPredicate,
-  { labels, fields }: ObjectAttributes,
+  { label, field, shard }: SelectionPredicate,
+  attributes: ObjectAttributes,
 ): boolean {
-  return label.matches(labels) && field.matches(fields);
+  const { labels, fields } = attributes;
+  if (!label.matches(labels) || !field.matches(fields)) return false;
+  return shard === undefined || shard.matches(attributes);
 }
 
 export function objectMatches(

@@ -76,10 +76,8 @@ export async function deleteCollection(
     });
     if (limited) return listed;
     first ??= listed;
-    if (listed.continueToken === "") {
-      const { resourceVersion } = first;
-      return { items, resourceVersion, continueToken: "", remainingItemCount: undefined };
-    }
+    if (listed.continueToken === "")
+      return { ...first, items, continueToken: "", remainingItemCount: undefined };
     page = {
       ...page,
       resourceVersion: "",

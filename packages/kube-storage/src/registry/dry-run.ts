@@ -30,7 +30,7 @@ export class RequestWriter {
     const { signal } = this.#ctx;
     if (this.dryRun) {
       const present = await this.#storage.get(key, { ignoreNotFound: true, signal });
-      if (present === undefined) return object;
+      if (present === undefined) return await this.#asRead(object);
       throw new StorageError("KeyExists", key, `key exists: ${key}`);
     }
     return (await this.#storage.create(key, object, ttlSeconds, { signal })).object();
@@ -60,6 +60,10 @@ export class RequestWriter {
     const present = (await this.#storage.get(key, { ignoreNotFound, signal }))?.object();
     const failed = failedPrecondition(preconditions, key, present);
     if (failed !== undefined) throw failed;
-    return (await update(present, undefined)).object;
+    return await this.#asRead((await update(present, undefined)).object);
+  }
+
+  async #asRead(object: KubeObject): Promise<KubeObject> {
+    return (await this.#storage.asRead?.(object)) ?? object;
   }
 }

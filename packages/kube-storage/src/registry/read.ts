@@ -77,7 +77,8 @@ export async function listObjects(
     );
     const { items, resourceVersion, continueToken, remainingItemCount } = listed;
     const revision = resourceVersion === 0 ? "" : String(resourceVersion);
-    return { items, resourceVersion: revision, continueToken, remainingItemCount };
+    const shardSelector = options.predicate.shard?.toString();
+    return { items, resourceVersion: revision, continueToken, remainingItemCount, shardSelector };
   } catch (error) {
     throw interpretStorageError(error, "list", context.resource, "");
   }

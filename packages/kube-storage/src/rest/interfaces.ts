@@ -49,6 +49,8 @@ export interface RestList {
   readonly resourceVersion: string;
   readonly continueToken: string;
   readonly remainingItemCount: number | undefined;
+  /** The selector of the shards that the list has; absent: all. */
+  readonly shardSelector?: string | undefined;
 }
 
 /** Admission of a new object, after the storage has prepared it. Throws ApiError. */

@@ -66,6 +66,8 @@ export interface ServedResources {
   ): ServedResource | undefined;
   /** All, in the order of discovery: groups by their priority, versions from new to old. */
   all(): readonly ServedResource[];
+  /** Whether built-in kinds are in the group: all of its paths are theirs. */
+  hasBuiltIns(group: string): boolean;
   /** Calls `listener` after each change; returns a function that stops that. */
   onChange(listener: () => void): () => void;
 }

@@ -7,6 +7,7 @@
  * client's own error.
  */
 import { CodedError } from "@quorate/proto";
+import type { Cancellation } from "../meta/cancellation.ts";
 
 /**
  * "Compacted": the revision is gone. "FutureRevision": not reached yet. "Unavailable": no member
@@ -45,6 +46,13 @@ export interface ClusterRange {
   readonly count: number;
   /** The store's latest revision, not the one that was read at. */
   readonly revision: number;
+}
+
+/** A part of a range. */
+export interface ClusterPart {
+  readonly records: readonly ClusterRecord[];
+  /** In the last part alone: what a range has besides its records. */
+  readonly end: Pick<ClusterRange, "count" | "revision"> | undefined;
 }
 
 /** The outcome of a conditional write. */
@@ -102,6 +110,15 @@ export interface ClusterWatch extends AsyncIterable<ClusterWatchResponse> {
 export interface ClusterClient {
   /** Linearizable. @param key the first key; the only one where `end` is equal to it plus 0 */
   range(key: Uint8Array, options: ClusterRangeOptions): Promise<ClusterRange>;
+  /**
+   * As `range`, in parts of one revision, so that neither side has all of it in memory at once.
+   * @param signal ends the request
+   */
+  rangeParts(
+    key: Uint8Array,
+    options: ClusterRangeOptions,
+    signal: Cancellation | undefined,
+  ): AsyncIterable<ClusterPart>;
   /**
    * Linearizable. The mod revision of each key, in order; 0 where there is no such key.
    * @param keys at most MAX_KEYS_PER_READ

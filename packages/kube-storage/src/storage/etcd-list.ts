@@ -8,7 +8,12 @@ import type { Pauses } from "@quorate/host";
 import { defined, fromUtf8, toUtf8 } from "@quorate/proto";
 import { throwIfAborted } from "../meta/cancellation.ts";
 import { type AttributesOf, objectMatches, selectsAll } from "../meta/selectors.ts";
-import { ClusterError, type ClusterRange, type ClusterRangeOptions } from "./cluster-client.ts";
+import {
+  ClusterError,
+  type ClusterPart,
+  type ClusterRange,
+  type ClusterRangeOptions,
+} from "./cluster-client.ts";
 import { encodeContinue } from "./continue-token.ts";
 import { StorageError, tooLarge, tooOld } from "./errors.ts";
 import { type EtcdValues, endOfKey } from "./etcd-values.ts";
@@ -17,7 +22,10 @@ import { endOfPrefix } from "./keys.ts";
 import { type ListPlan, listPlan, minimumRevision } from "./list-options.ts";
 import type { StoredObject } from "./stored-object.ts";
 
-/** A request for a page of a list with selectors asks for so many keys at most. */
+/**
+ * A request for a page of a list with selectors asks for so many keys at most; larger pages and
+ * lists without pages are read in parts.
+ */
 const MAX_GROWN_LIMIT = 10_000;
 
 const EXPIRED = "The resourceVersion for the provided list is too old.";
@@ -34,6 +42,7 @@ export interface ListDeps {
   readonly attributesOf: AttributesOf;
   readonly slices: Pauses;
   range(start: Uint8Array, options: ClusterRangeOptions): Promise<ClusterRange>;
+  rangeParts(start: Uint8Array, options: ClusterRangeOptions): AsyncIterable<ClusterPart>;
   currentRevision(): Promise<number>;
 }
 
@@ -49,30 +58,35 @@ export async function listPages(
   let start = fromUtf8(plan.startKey);
   const end = recursive ? fromUtf8(endOfPrefix(prefix)) : endOfKey(start);
   const paging = recursive && predicate.limit > 0;
-  const items: StoredObject[] = [];
+  const page = new Page(paging, options, deps);
+  const { items } = page;
   let limit = paging ? predicate.limit : 0;
   let { revision } = plan;
   for (;;) {
-    const page = await pageOf(prefix, plan, { end, revision, limit }, start, options, deps);
-    if (minimum > page.revision) throw tooLarge(prefix, minimum, page.revision);
+    page.begin();
+    const range = { end, revision, limit };
+    for await (const part of partsOf(prefix, plan, range, start, options, deps)) {
+      const { revision: latest = minimum } = part.end ?? {};
+      if (minimum > latest) throw tooLarge(prefix, minimum, latest);
+      await page.take(part);
+    }
+    const { count, lastKey } = page;
     if (revision === 0) revision = page.revision;
-    const taken = await takeMatching(page, items, paging, options, deps);
-    const hasMore = taken < page.records.length || page.records.length < page.count;
-    if (hasMore && page.records.length === 0)
+    if (page.isIncomplete && lastKey === undefined)
       throw new StorageError(
         "Internal",
         prefix,
         "no results were found, but etcd indicated there were more values remaining",
       );
-    if (!hasMore || !paging) return { items, resourceVersion: revision, ...LAST_PAGE };
-    const lastKey = defined(page.records[taken - 1], "the last record").key;
+    if (!page.isIncomplete || !paging || lastKey === undefined)
+      return { items, resourceVersion: revision, ...LAST_PAGE };
     if (items.length >= predicate.limit)
       return {
         items,
         resourceVersion: revision,
         continueToken: encodeContinue(`${toUtf8(lastKey)}\0`, prefix, revision),
         // With selectors the count includes objects that do not match.
-        remainingItemCount: selectsAll(predicate) ? page.count - predicate.limit : undefined,
+        remainingItemCount: selectsAll(predicate) ? count - predicate.limit : undefined,
       };
     start = endOfKey(lastKey);
     limit = Math.max(limit, Math.min(limit * 2, MAX_GROWN_LIMIT));
@@ -81,16 +95,22 @@ export async function listPages(
 
 const LAST_PAGE = { continueToken: "", remainingItemCount: undefined };
 
-async function pageOf(
+/** One request: in one part, where it asks for few keys. Throws StorageError. */
+async function* partsOf(
   prefix: string,
   plan: ListPlan,
   range: ClusterRangeOptions,
   start: Uint8Array,
   options: ListOptions,
   deps: ListDeps,
-): Promise<ClusterRange> {
+): AsyncGenerator<ClusterPart, undefined> {
   try {
-    return await deps.range(start, range);
+    if (options.recursive && (range.limit === 0 || range.limit > MAX_GROWN_LIMIT)) {
+      yield* deps.rangeParts(start, range);
+    } else {
+      const { records, ...end } = await deps.range(start, range);
+      yield { records, end };
+    }
   } catch (error) {
     if (!(error instanceof ClusterError)) throw error;
     if (error.code === "FutureRevision")
@@ -102,26 +122,68 @@ async function pageOf(
   }
 }
 
-/** Adds the matching objects of a page, up to the limit. Returns how many records it looked at. */
-async function takeMatching(
-  page: ClusterRange,
-  items: StoredObject[],
-  paging: boolean,
-  options: ListOptions,
-  deps: ListDeps,
-): Promise<number> {
-  const { predicate, signal } = options;
-  let taken = 0;
-  for (const record of page.records) {
-    if (paging && items.length >= predicate.limit) break;
-    taken++;
-    const { stored } = await deps.values.read(record);
-    if (objectMatches(predicate, deps.attributesOf, stored.object())) items.push(stored);
-    const pause = deps.slices.next();
-    if (pause !== undefined) {
-      await pause;
-      throwIfAborted(signal);
-    }
+/** The objects of a page, and how far its present request has come. */
+class Page {
+  readonly items: StoredObject[] = [];
+  readonly #isPaging: boolean;
+  readonly #options: ListOptions;
+  readonly #deps: ListDeps;
+  /** What the last part said. */
+  #end: ClusterPart["end"];
+  /** The last record that was looked at. */
+  #lastKey: Uint8Array | undefined;
+  #looked = 0;
+
+  constructor(isPaging: boolean, options: ListOptions, deps: ListDeps) {
+    this.#isPaging = isPaging;
+    this.#options = options;
+    this.#deps = deps;
   }
-  return taken;
+
+  get lastKey(): Uint8Array | undefined {
+    return this.#lastKey;
+  }
+
+  get count(): number {
+    return defined(this.#end, "the last part").count;
+  }
+
+  get revision(): number {
+    return defined(this.#end, "the last part").revision;
+  }
+
+  /** Whether the request left keys of its range out, or some that it read do not fit. */
+  get isIncomplete(): boolean {
+    return this.#looked < this.count;
+  }
+
+  /** The next request begins. */
+  begin(): void {
+    [this.#end, this.#lastKey, this.#looked] = [undefined, undefined, 0];
+  }
+
+  /** Adds the matching objects of a part, up to the limit. */
+  async take({ records, end }: ClusterPart): Promise<void> {
+    const { predicate, signal, forEach } = this.#options;
+    const { values, attributesOf, slices } = this.#deps;
+    this.#end = end;
+    let last: Uint8Array | undefined;
+    for (const record of records) {
+      if (this.#isPaging && this.items.length >= predicate.limit) break;
+      this.#looked++;
+      last = record.key;
+      const { stored } = await values.read(record);
+      if (objectMatches(predicate, attributesOf, stored.object())) {
+        if (forEach === undefined) this.items.push(stored);
+        else forEach(stored);
+      }
+      const pause = slices.next();
+      if (pause !== undefined) {
+        await pause;
+        throwIfAborted(signal);
+      }
+    }
+    // A copy: else the whole part stays in memory, and a client may reuse it.
+    if (last !== undefined) this.#lastKey = last.slice();
+  }
 }

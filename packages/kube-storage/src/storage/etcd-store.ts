@@ -13,7 +13,13 @@ import { throwIfAborted, unlessAborted } from "../meta/cancellation.ts";
 import type { GroupVersionKind } from "../meta/kinds.ts";
 import type { KubeObject } from "../meta/object.ts";
 import type { AttributesOf } from "../meta/selectors.ts";
-import { type ClusterClient, ClusterError, type ClusterRecord } from "./cluster-client.ts";
+import {
+  type ClusterClient,
+  ClusterError,
+  type ClusterPart,
+  type ClusterRangeOptions,
+  type ClusterRecord,
+} from "./cluster-client.ts";
 import type { ObjectCodec, ValueTransformer } from "./codec.ts";
 import {
   keyExists,
@@ -210,6 +216,7 @@ export class EtcdStore implements StorageInterface {
       slices: new Pauses(this.#deps.clock.turns),
       range: (start, range) =>
         this.#request(storeKey, options.signal, this.#deps.client.range(start, range)),
+      rangeParts: (start, range) => this.#parts(storeKey, start, range, options.signal),
       currentRevision: () => this.currentResourceVersion(options),
     });
   }
@@ -285,11 +292,24 @@ export class EtcdStore implements StorageInterface {
     try {
       return await unlessAborted(signal, request);
     } catch (error) {
-      if (error instanceof ClusterError) {
-        if (error.code === "Unavailable") throw unreachable(storeKey, error);
-        if (error.code === "Timeout") throw requestTimeout(storeKey, error.message, error);
+      throw requestError(storeKey, error);
+    }
+  }
+
+  async *#parts(
+    storeKey: string,
+    start: Uint8Array,
+    range: ClusterRangeOptions,
+    signal: CallOptions["signal"],
+  ): AsyncGenerator<ClusterPart, undefined> {
+    try {
+      for await (const part of this.#deps.client.rangeParts(start, range, signal)) {
+        throwIfAborted(signal);
+        yield part;
       }
-      throw error;
+    } catch (error) {
+      throwIfAborted(signal);
+      throw requestError(storeKey, error);
     }
   }
 
@@ -376,6 +396,13 @@ export class EtcdStore implements StorageInterface {
     if (ttlSeconds === undefined) return state.revision === 0 ? 0n : "keep";
     return ttlSeconds === 0 ? 0n : this.#deps.leases.leaseFor(ttlSeconds);
   }
+}
+
+/** The error of a failed request to the cluster. */
+function requestError(storeKey: string, error: unknown): unknown {
+  if (!(error instanceof ClusterError)) return error;
+  if (error.code === "Unavailable") return unreachable(storeKey, error);
+  return error.code === "Timeout" ? requestTimeout(storeKey, error.message, error) : error;
 }
 
 function tooManyConflicts(storeKey: string): Error {

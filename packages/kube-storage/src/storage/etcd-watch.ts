@@ -147,6 +147,7 @@ export class EtcdWatch implements Watch {
           attributesOf: this.#deps.attributesOf,
           slices: new Pauses(this.#deps.clock.turns),
           range: (start, range) => this.#deps.client.range(start, range),
+          rangeParts: (start, range) => this.#deps.client.rangeParts(start, range, undefined),
           currentRevision: this.#deps.currentRevision,
         },
       );

@@ -52,6 +52,8 @@ export interface ListOptions extends CallOptions {
   readonly predicate: SelectionPredicate;
   /** Everything below the key (a prefix that ends with "/"), not one object. */
   readonly recursive: boolean;
+  /** getList: takes each object as it is read, where a storage can that; it is no item then. */
+  readonly forEach?: ((object: StoredObject) => void) | undefined;
   /** watch: begin with the present objects and a bookmark (Kubernetes' WatchList). */
   readonly sendInitialEvents?: boolean | undefined;
   /** watch: send the bookmark of requestWatchProgress as an event (the Cacher's own watch). */
@@ -165,6 +167,8 @@ export interface StorageInterface {
     update: UpdateFunction,
     options: UpdateOptions,
   ): Promise<StoredObject>;
+  /** What a read gives of an object after its write. Absent where that is the object itself. */
+  asRead?(object: KubeObject): Promise<KubeObject>;
   stats(options?: CallOptions): Promise<StorageStats>;
   /** Asks the store for its revision on all watches (bookmarks follow). */
   requestWatchProgress(): Promise<void>;

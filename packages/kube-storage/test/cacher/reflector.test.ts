@@ -1,10 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import {
-  LIST_PAGE_OBJECTS,
-  MAX_WATCH_FAILURE_MS,
-  SILENT_WATCH_MS,
-} from "../../src/cacher/reflector.ts";
+import { MAX_WATCH_FAILURE_MS, SILENT_WATCH_MS } from "../../src/cacher/reflector.ts";
 import { expired, internalError } from "../../src/meta/status.ts";
 import { widget } from "./support/object.ts";
 import { listOptions, Recorder, World } from "./support/world.ts";
@@ -116,19 +112,6 @@ test("a store that does not answer at first is retried, less and less often", as
   await world.cacher.close();
   await world.run(60_000);
   assert.equal(world.storage.watchCount, 0);
-});
-
-test("lists come in pages", async () => {
-  const world = new World({}, 1n, ({ history }) => {
-    for (let i = 0; i < LIST_PAGE_OBJECTS * 2 + 1; i++) {
-      const key = `/widgets/a/w${String(i).padStart(5, "0")}`;
-      history.write(key, widget(key));
-    }
-  });
-  await world.run(1000);
-  assert.equal(calls(world, "getList"), 3);
-  assert.equal(world.cacher.cachedCount, LIST_PAGE_OBJECTS * 2 + 1);
-  await world.cacher.close();
 });
 
 test("an idle watch reports progress, and a silent one is replaced", async () => {

@@ -8,7 +8,7 @@ import { GrpcCode } from "@quorate/proto";
 import type { HeaderField } from "../hpack/header-field.ts";
 import { type ByteBudget, SharedBudget } from "../http2/byte-budget.ts";
 import { ErrorCode } from "../http2/constants.ts";
-import { Output, writeGoAway, writeRstStream, writeWindowUpdate } from "../http2/output.ts";
+import { Output, writeGoAway, writeRstStream } from "../http2/output.ts";
 import { Sender } from "../http2/sender.ts";
 import type { Http2Stream } from "../http2/stream.ts";
 import type { Status } from "../service.ts";
@@ -110,12 +110,7 @@ export class ClientState {
 
   /** Body bytes were consumed: the server may send as many more. */
   credit(stream: Http2Stream, sizeBytes: number): void {
-    if (stream.remoteEnded || stream.closed) return;
-    stream.uncreditedBytes += sizeBytes;
-    if (stream.uncreditedBytes * 2 < this.limits.streamWindowBytes) return;
-    writeWindowUpdate(this.out, stream.id, stream.uncreditedBytes);
-    stream.receiveWindowBytes += stream.uncreditedBytes;
-    stream.uncreditedBytes = 0;
+    stream.credit(this.out, sizeBytes, this.limits.streamWindowBytes);
   }
 
   /** Drops what waits to be sent on a stream. */

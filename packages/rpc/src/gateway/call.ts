@@ -4,6 +4,7 @@
  */
 import type { HttpExchange, HttpExchangeListener } from "@quorate/host";
 import { GrpcCode, type HttpRoute, JsonError, JsonLimitError } from "@quorate/proto";
+import type { Peer } from "../http2/peer.ts";
 import { HELD_TOO_MUCH, ServedCall, statusOf } from "../served-call.ts";
 import type { Status } from "../service.ts";
 import { metadataOf } from "./metadata.ts";
@@ -42,16 +43,8 @@ export abstract class GatewayCall
     return metadataOf(this.exchange.head.headers, key);
   }
 
-  get peerAddress(): string {
-    return this.exchange.head.peerAddress;
-  }
-
-  get peerCommonName(): string | undefined {
-    return this.exchange.head.peerCommonName;
-  }
-
-  get peerSubject(): string | undefined {
-    return this.exchange.head.peerSubject;
+  protected get peer(): Peer {
+    return this.exchange.head;
   }
 
   abstract data(bytes: Uint8Array): void;

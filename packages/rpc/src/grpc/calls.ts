@@ -2,7 +2,7 @@
 import { alloc, GrpcCode, readU32BE, toLatin1, writeFromBase64 } from "@quorate/proto";
 import type { FieldList } from "../hpack/hpack.ts";
 import type { Http2Connection } from "../http2/connection.ts";
-import { FORWARDED_FOR } from "../http2/peer.ts";
+import { FORWARDED_FOR, type Peer } from "../http2/peer.ts";
 import type { Http2Stream, StreamConsumer } from "../http2/stream.ts";
 import { HELD_TOO_MUCH, ServedCall, statusOf } from "../served-call.ts";
 import {
@@ -79,16 +79,8 @@ abstract class Call extends ServedCall<GrpcShared> implements StreamConsumer {
     return undefined;
   }
 
-  get peerAddress(): string {
-    return this.connection.peer.peerAddress;
-  }
-
-  get peerCommonName(): string | undefined {
-    return this.connection.peer.peerCommonName;
-  }
-
-  get peerSubject(): string | undefined {
-    return this.connection.peer.peerSubject;
+  protected get peer(): Peer {
+    return this.connection.peer;
   }
 
   abstract data(bytes: Uint8Array, start: number, end: number): void;

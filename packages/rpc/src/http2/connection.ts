@@ -334,12 +334,7 @@ export class Http2Connection extends ConnectionState implements http2.FrameHandl
 
   /** Body bytes of the stream were consumed: the client may send as many more. */
   credit(stream: Http2Stream, sizeBytes: number): void {
-    if (stream.remoteEnded || stream.closed) return;
-    stream.uncreditedBytes += sizeBytes;
-    if (stream.uncreditedBytes * 2 < this.limits.streamWindowBytes) return;
-    writeWindowUpdate(this.out, stream.id, stream.uncreditedBytes);
-    stream.receiveWindowBytes += stream.uncreditedBytes;
-    stream.uncreditedBytes = 0;
+    stream.credit(this.out, sizeBytes, this.limits.streamWindowBytes);
   }
 
   /**

@@ -7,7 +7,7 @@ import { BriefMap } from "@quorate/host";
 import { EMPTY } from "@quorate/proto";
 import type { FieldList } from "../hpack/hpack.ts";
 import type { PieceSource } from "../service.ts";
-import type { Output } from "./output.ts";
+import { type Output, writeWindowUpdate } from "./output.ts";
 import type { RequestHead } from "./request-head.ts";
 
 /**
@@ -38,7 +38,7 @@ export class Http2Stream {
   /** Bytes that the client may still send. */
   receiveWindowBytes: number;
   /** Bytes consumed and not yet credited to the client's window. */
-  uncreditedBytes = 0;
+  #uncreditedBytes = 0;
   /** Body bytes still to come by content-length; -1 if unknown. */
   bodyLeftBytes: number;
 
@@ -67,6 +67,19 @@ export class Http2Stream {
   /** Bytes that wait to be sent. */
   get pendingBytes(): number {
     return this.pending === undefined ? 0 : this.pending.sizeBytes;
+  }
+
+  /**
+   * Body bytes were consumed: the other side may send as many more. It hears of it when they are
+   * half of its window.
+   */
+  credit(out: Output, sizeBytes: number, windowBytes: number): void {
+    if (this.remoteEnded || this.closed) return;
+    this.#uncreditedBytes += sizeBytes;
+    if (this.#uncreditedBytes * 2 < windowBytes) return;
+    writeWindowUpdate(out, this.id, this.#uncreditedBytes);
+    this.receiveWindowBytes += this.#uncreditedBytes;
+    this.#uncreditedBytes = 0;
   }
 }
 

@@ -2,8 +2,9 @@
 
 import type { Member } from "@quorate/member";
 import { AuthService, fromUtf8, type MethodDescriptor } from "@quorate/proto";
-import { type CallContext, LOCAL_CALL, type Status, type StreamCall } from "@quorate/rpc";
+import type { CallContext } from "@quorate/rpc";
 import { serviceTable } from "@quorate/services";
+import { ClientCall, withToken } from "./client-call.ts";
 import { call, type World } from "./world.ts";
 
 const { AuthEnable, Authenticate, RoleAdd, RoleGrantPermission, UserAdd, UserGrantRole } =
@@ -58,24 +59,7 @@ export async function enableAuth(
 
 /** A stream of a client's, in memory. */
 export function openAs(member: Member, path: string, token: string | undefined) {
-  const messages: Uint8Array[] = [];
-  const ends: (Status | undefined)[] = [];
-  let isPaused = false;
-  const call: StreamCall = {
-    context: { ...LOCAL_CALL, path, metadata: (key) => (key === "token" ? token : undefined) },
-    send: (message) => {
-      messages.push(message instanceof Uint8Array ? message : Buffer.concat(message));
-      return true;
-    },
-    bufferedBytes: 0,
-    end: (status) => ends.push(status),
-    pause: () => {
-      isPaused = true;
-    },
-    resume: () => {
-      isPaused = false;
-    },
-  };
+  const call = new ClientCall(path, withToken(token));
   const listener = serviceTable(member).stream.get(path)!(call);
-  return { listener, messages, ends, isPaused: () => isPaused };
+  return Object.assign(call, { listener });
 }

@@ -38,7 +38,7 @@ import {
   rangeInto,
   type Steps,
 } from "@quorate/store";
-import { toStatusError } from "../calls/results.ts";
+import { PacedCall } from "./paced-call.ts";
 import { RangeWriter } from "./range-answer.ts";
 
 /** Keys of the first part (etcd: initialStreamChunkLimit). */
@@ -115,15 +115,14 @@ class RangeStreaming implements StreamListener {
   readonly #member: Member;
   readonly #caller: Caller;
   readonly #call: StreamCall;
+  readonly #paced: PacedCall;
   #hasRequest = false;
-  #isCancelled = false;
-  #isFull = false;
-  #wake: (() => void) | undefined;
 
   constructor(member: Member, call: StreamCall) {
     this.#member = member;
     this.#caller = callerOf(call.context);
     this.#call = call;
+    this.#paced = new PacedCall(call);
   }
 
   message(bytes: Uint8Array): void {
@@ -143,18 +142,16 @@ class RangeStreaming implements StreamListener {
 
   halfClosed(): void {
     if (this.#hasRequest) return;
-    this.#isCancelled = true;
+    this.#paced.cancel();
     this.#call.end(new StatusError(GrpcCode.Internal, "unexpected EOF"));
   }
 
   drained(): void {
-    this.#isFull = false;
-    this.#wake?.();
+    this.#paced.drained();
   }
 
   cancelled(): void {
-    this.#isCancelled = true;
-    this.#wake?.();
+    this.#paced.cancel();
   }
 
   /** Sends all parts; never rejects. */
@@ -168,24 +165,16 @@ class RangeStreaming implements StreamListener {
         chunkKeys: FIRST_CHUNK_KEYS,
       };
       while (progress !== undefined) {
-        await this.#hasSpace();
-        if (this.#isCancelled) return;
+        await this.#paced.hasSpace();
+        if (this.#paced.isCancelled) return;
         const { message, next }: Chunk = await this.#read(request, progress);
-        if (this.#isCancelled) return;
-        this.#isFull = !this.#call.send(message);
+        if (this.#paced.isCancelled) return;
+        this.#paced.send(message);
         progress = next;
       }
       this.#call.end();
     } catch (error) {
-      if (!this.#isCancelled) this.#call.end(toStatusError(error));
-    }
-  }
-
-  async #hasSpace(): Promise<void> {
-    while (this.#isFull && !this.#isCancelled) {
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve;
-      });
+      this.#paced.fail(error);
     }
   }
 

@@ -28,7 +28,7 @@ import {
   type StreamListener,
 } from "@quorate/rpc";
 import type { EtcdSnapshot } from "@quorate/store";
-import { toStatusError } from "../calls/results.ts";
+import { PacedCall } from "./paced-call.ts";
 
 /** As in etcd. */
 const MESSAGE_BYTES = 32 * 1024;
@@ -98,16 +98,15 @@ class Sending implements StreamListener {
   readonly #call: StreamCall;
   /** Called once when it is over, be it that it never began. */
   onOver: () => void = () => {};
+  readonly #paced: PacedCall;
   #isStarted = false;
-  #isCancelled = false;
-  #isFull = false;
-  #wake: (() => void) | undefined;
   #sentBytes = 0;
 
   constructor(member: Member, caller: Caller, call: StreamCall) {
     this.#member = member;
     this.#caller = caller;
     this.#call = call;
+    this.#paced = new PacedCall(call);
   }
 
   /** It is its turn. */
@@ -132,13 +131,11 @@ class Sending implements StreamListener {
   }
 
   drained(): void {
-    this.#isFull = false;
-    this.#wake?.();
+    this.#paced.drained();
   }
 
   cancelled(): void {
-    this.#isCancelled = true;
-    this.#wake?.();
+    this.#paced.cancel();
     if (!this.#isStarted) this.#over();
   }
 
@@ -150,9 +147,10 @@ class Sending implements StreamListener {
     let takenBytes = 0;
     return this.#member.clock.every(SNAPSHOT_STALL_MS, () => {
       const nowTakenBytes = this.#sentBytes - this.#call.bufferedBytes;
-      const isStalled = this.#isFull && nowTakenBytes - takenBytes < MIN_SNAPSHOT_PROGRESS_BYTES;
+      const isStalled =
+        this.#paced.isFull && nowTakenBytes - takenBytes < MIN_SNAPSHOT_PROGRESS_BYTES;
       takenBytes = nowTakenBytes;
-      if (!isStalled || this.#isCancelled) return;
+      if (!isStalled || this.#paced.isCancelled) return;
       this.#member.metrics.snapshotStalls.add();
       const seconds = SNAPSHOT_STALL_MS / 1000;
       this.#member.logger.warn("ended a snapshot that its client does not take", {
@@ -165,8 +163,7 @@ class Sending implements StreamListener {
           `etcdserver: snapshot made no progress for ${seconds} s`,
         ),
       );
-      this.#isCancelled = true;
-      this.#wake?.();
+      this.#paced.cancel();
     });
   }
 
@@ -183,7 +180,7 @@ class Sending implements StreamListener {
         run: () =>
           this.#member.store.etcdSnapshot(
             clusterVersionOf(SERVER_VERSION),
-            () => !this.#isCancelled,
+            () => !this.#paced.isCancelled,
           ),
       });
       this.#member.logger.info("sending database snapshot to client", {
@@ -191,7 +188,7 @@ class Sending implements StreamListener {
       });
       const startMs = this.#member.clock.monotonicMs();
       await this.#send(snapshot);
-      if (this.#isCancelled) return;
+      if (this.#paced.isCancelled) return;
       this.#member.metrics.clientSnapshotDuration.observe(
         (this.#member.clock.monotonicMs() - startMs) / 1000,
       );
@@ -200,7 +197,7 @@ class Sending implements StreamListener {
       });
       this.#call.end();
     } catch (error) {
-      if (!this.#isCancelled) this.#call.end(toStatusError(error));
+      this.#paced.fail(error);
     } finally {
       watched.cancel();
       // A store that was closed meanwhile has closed its views.
@@ -214,16 +211,12 @@ class Sending implements StreamListener {
     for await (const chunk of chunks()) {
       const isChecksum = left === 0;
       for (let at = 0; at < chunk.length; at += MESSAGE_BYTES) {
-        while (this.#isFull && !this.#isCancelled) {
-          await new Promise<void>((resolve) => {
-            this.#wake = resolve;
-          });
-        }
-        if (this.#isCancelled) return;
+        await this.#paced.hasSpace();
+        if (this.#paced.isCancelled) return;
         const blob = chunk.subarray(at, at + MESSAGE_BYTES);
         if (!isChecksum) left -= blob.length;
         this.#sentBytes += blob.length;
-        this.#isFull = !this.#call.send([headOf(left, blob.length), blob, version]);
+        this.#paced.send([headOf(left, blob.length), blob, version]);
       }
     }
   }

@@ -106,6 +106,10 @@ export class ConvertingStorage implements StorageInterface {
     return await this.#one(stored);
   }
 
+  async asRead(object: KubeObject): Promise<KubeObject> {
+    return await this.#fromStored(await this.#toStored(object));
+  }
+
   stats(options?: CallOptions): Promise<StorageStats> {
     return this.#storage.stats(options);
   }

@@ -203,11 +203,13 @@ function checked(original: KubeObject, value: unknown, apiVersion: string, i: nu
   if (parseApiVersion(object.apiVersion) === undefined) throw fail(bad, "invalid apiVersion");
   const metadata = value["metadata"];
   if (!isObject(metadata)) throw fail("invalid metadata in object", METADATA_MISSING);
+  // Server-side apply takes away what a manager applied, for a while the metadata as well.
+  const own = (original["metadata"] ?? {}) as JsonObject;
   for (const [field, name] of SAME) {
-    const [is, was] = [metadata[field] ?? "", original.metadata[field] ?? ""];
+    const [is, was] = [metadata[field] ?? "", own[field] ?? ""];
     if (is !== was) throw fail(bad, `must have the same ${name}: ${was} != ${textOf(is)}`);
   }
-  const restored = restoredMetadata(original, metadata);
+  const restored = restoredMetadata(own, metadata);
   if (typeof restored === "string") throw fail("invalid metadata in object", restored);
   return { ...object, metadata: restored };
 }
@@ -220,8 +222,8 @@ const SAME = [
 ] as const;
 
 /** The original's metadata with the webhook's labels and annotations; a text if they are wrong. */
-function restoredMetadata(original: KubeObject, metadata: JsonObject) {
-  const restored: Record<string, unknown> = { ...original.metadata };
+function restoredMetadata(own: JsonObject, metadata: JsonObject) {
+  const restored: Record<string, unknown> = { ...own };
   for (const field of ["labels", "annotations"] as const) {
     const texts = metadata[field] ?? undefined;
     if (texts === undefined) {

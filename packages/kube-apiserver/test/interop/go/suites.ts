@@ -22,54 +22,7 @@ import {
 import { envtestAssets } from "../../envtest-assets.ts";
 import { moduleCopy } from "./modules.ts";
 import { measureServers, type ServerUsage } from "./server-usage.ts";
-
-interface Suite {
-  readonly name: string;
-  readonly module: string;
-  /** Packages with tests; each runs by itself. */
-  readonly packages: readonly string[];
-  /** A folder of definitions: the suite is for a server that has them, by KUBECONFIG. */
-  readonly definitions?: string;
-  readonly env?: Readonly<Record<string, string>>;
-  /** Go's build tags. */
-  readonly tags?: string;
-}
-
-const GATEWAY = { module: "sigs.k8s.io/gateway-api@v1.4.1", packages: ["./pkg/test/cel"] };
-const SUITES: readonly Suite[] = [
-  {
-    ...GATEWAY,
-    name: "gateway-api",
-    definitions: "config/crd/standard",
-    env: { CRD_CHANNEL: "standard" },
-    tags: "standard",
-  },
-  {
-    ...GATEWAY,
-    name: "gateway-api-experimental",
-    definitions: "config/crd/experimental",
-    env: { CRD_CHANNEL: "experimental" },
-    tags: "experimental",
-  },
-  {
-    name: "jobset",
-    module: "sigs.k8s.io/jobset@v0.11.0",
-    packages: ["./test/integration/webhook"],
-  },
-  {
-    name: "controller-runtime",
-    module: "sigs.k8s.io/controller-runtime@v0.24.0",
-    packages: [
-      "./pkg/builder",
-      "./pkg/cache",
-      "./pkg/client",
-      "./pkg/controller",
-      "./pkg/envtest",
-      "./pkg/manager",
-      "./pkg/webhook",
-    ],
-  },
-];
+import { SUITES, type Suite } from "./suite-table.ts";
 
 function shownUsage(usage: ServerUsage | undefined): string {
   if (usage === undefined) return "";
@@ -106,7 +59,14 @@ async function run(suite: Suite, directory: string): Promise<void> {
     console.log(`${suite.name}: skipped: Go or its module proxy does not have ${suite.module}`);
     return;
   }
+  if (suite.prepare?.(copy) === false) {
+    console.log(`${suite.name}: skipped: its files cannot be made`);
+    return;
+  }
   const env: Record<string, string> = { KUBEBUILDER_ASSETS: values.assets, ...suite.env };
+  // cert-manager's framework looks for each program by itself.
+  for (const program of ["etcd", "kube-apiserver", "kubectl"])
+    env[`TEST_ASSET_${program.replace("-", "_").toUpperCase()}`] = join(values.assets, program);
   const api = suite.definitions === undefined ? undefined : await startApiServer();
   try {
     if (api !== undefined) {
@@ -124,7 +84,7 @@ async function run(suite: Suite, directory: string): Promise<void> {
     }
     for (const one of suite.packages) {
       const usage = values.measure ? measureServers() : undefined;
-      const { text } = await test(one, copy, env, suite.tags ?? "");
+      const { text } = await test(one, join(copy, suite.directory ?? ""), env, suite.tags ?? "");
       if (values.log) console.log(text);
       console.log(`${suite.name} ${version} ${one}: ${countsOf(text)}${shownUsage(usage?.stop())}`);
     }

@@ -28,6 +28,7 @@ import type { GuestDeps } from "@quorate/sim";
 import {
   type ClusterClient,
   ClusterError,
+  type ClusterPart,
   type ClusterRange,
   type ClusterRangeOptions,
   type ClusterWatch,
@@ -36,6 +37,7 @@ import {
   type ClusterWrite,
   type ClusterWriteOptions,
 } from "../../../src/storage/cluster-client.ts";
+import { partsOf } from "../../../testing/memory-cluster.ts";
 import type { Delays, Faults } from "../support/faults.ts";
 
 const TIMEOUT_MS = 3000;
@@ -81,6 +83,13 @@ export class SimConnection implements ClusterClient, Faults {
     const { kvs, count, header } = RangeResponse.decode(bytes);
     const records = kvs.map((kv) => KeyValue.decode(kv));
     return { records, count, revision: header!.revision };
+  }
+
+  rangeParts(
+    key: Uint8Array,
+    options: ClusterRangeOptions,
+  ): AsyncGenerator<ClusterPart, undefined> {
+    return partsOf(this, key, options);
   }
 
   async modRevisions(keys: readonly Uint8Array[]): Promise<readonly number[]> {

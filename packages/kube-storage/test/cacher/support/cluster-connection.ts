@@ -9,6 +9,7 @@ import type { ApiError } from "../../../src/meta/status.ts";
 import {
   type ClusterClient,
   ClusterError,
+  type ClusterPart,
   type ClusterRange,
   type ClusterRangeOptions,
   type ClusterWatch,
@@ -17,7 +18,7 @@ import {
   type ClusterWrite,
   type ClusterWriteOptions,
 } from "../../../src/storage/cluster-client.ts";
-import { MemoryCluster } from "../../../testing/memory-cluster.ts";
+import { MemoryCluster, partsOf } from "../../../testing/memory-cluster.ts";
 import type { Delays, Faults } from "./faults.ts";
 import type { History } from "./history.ts";
 import { RESOURCE_PREFIX } from "./object.ts";
@@ -76,6 +77,13 @@ export class ClusterConnection implements ClusterClient, Faults {
 
   range(key: Uint8Array, options: ClusterRangeOptions): Promise<ClusterRange> {
     return this.#call(() => this.#cluster.range(key, options));
+  }
+
+  rangeParts(
+    key: Uint8Array,
+    options: ClusterRangeOptions,
+  ): AsyncGenerator<ClusterPart, undefined> {
+    return partsOf(this, key, options);
   }
 
   modRevisions(keys: readonly Uint8Array[]): Promise<readonly number[]> {

@@ -24,14 +24,17 @@ const RESERVED: ReadonlySet<string> = new Set(
 
 const RELATIONS: ReadonlySet<string> = new Set(["<", "<=", ">=", ">", "==", "!=", "in"]);
 
-/** Throws SyntaxFault. */
-export function parseExpression(source: string): Expr {
+/**
+ * Throws SyntaxFault.
+ * @param hasMacros whether calls with the names of macros are those
+ */
+export function parseExpression(source: string, hasMacros = true): Expr {
   if (source.length > MAX_EXPRESSION_CHARS)
     throw new SyntaxFault(
       0,
       `expression code point size exceeds limit: size: ${source.length}, limit ${MAX_EXPRESSION_CHARS}`,
     );
-  const expr = new Parser(tokensOf(source)).parse();
+  const expr = new Parser(tokensOf(source), hasMacros).parse();
   checkNesting(expr);
   return expr;
 }
@@ -50,11 +53,13 @@ function checkNesting(root: Expr): void {
 class Parser {
   readonly #tokens: readonly Token[];
   readonly #nodes = new Nodes();
+  readonly #hasMacros: boolean;
   #next = 0;
   #depth = 0;
 
-  constructor(tokens: readonly Token[]) {
+  constructor(tokens: readonly Token[], hasMacros: boolean) {
     this.#tokens = tokens;
+    this.#hasMacros = hasMacros;
   }
 
   parse(): Expr {
@@ -192,7 +197,8 @@ class Parser {
 
   #call(open: number, name: string, target: Expr | undefined): Expr {
     const args = this.#arguments(")", () => this.#expression());
-    const macro = macroFor(name, target !== undefined, args.length);
+    const isMember = target !== undefined;
+    const macro = this.#hasMacros ? macroFor(name, isMember, args.length) : undefined;
     return (
       macro?.(this.#nodes, open, target as Expr, args) ?? this.#nodes.call(open, name, args, target)
     );
