@@ -50,7 +50,7 @@ export async function checkLevelFiles(disk: Disk, directory: string): Promise<Ch
   return checked;
 }
 
-/** Reads whole tables, by turns into one of two buffers: a table is valid until the next but one. */
+/** Reads whole tables into two buffers by turns: one is valid until the next but one is read. */
 class TableReader {
   readonly #disk: Disk;
   #buffer: Uint8Array = new Uint8Array(0);

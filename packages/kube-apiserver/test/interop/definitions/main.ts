@@ -103,7 +103,7 @@ function withoutDescriptions(value: unknown): unknown {
 /** A type of Kubernetes itself. */
 const isShared = (name: string): boolean => /^io\.k8s\.(api|apimachinery)\./.test(name);
 
-/** The schemas of their kinds that are published for the versions of the definitions, by the versions' paths. */
+/** The schemas that are published for the definitions, by the paths of their versions. */
 async function published(access: ApiAccess, all: readonly Definition[]): Promise<Outcomes> {
   const paths = new Set(
     all.flatMap(({ spec }) =>
