@@ -23,7 +23,7 @@ import { type Comparison, compareTyped } from "./typed-compare.ts";
 import { fieldSetOfValue, removeItems, withNamedFields } from "./typed-fields.ts";
 import { mergeTyped } from "./typed-merge.ts";
 import type { TypeAtom } from "./typed-schema.ts";
-import { TypedError } from "./typed-value.ts";
+import { TypedError, validateTyped } from "./typed-value.ts";
 
 /** The versions of a kind. */
 export interface Versions {
@@ -117,8 +117,11 @@ export class FieldsUpdater {
     return reset === undefined ? set : recursiveDifferenceOf(set, reset);
   }
 
-  /** The object in a version; undefined where that is not served any more. */
-  async #in(object: KubeObject, apiVersion: string): Promise<Typed | undefined> {
+  /**
+   * The object in a version; undefined where that is not served any more.
+   * @param what is named before the error where the object does not fit the version's schema
+   */
+  async #in(object: KubeObject, apiVersion: string, what: string): Promise<Typed | undefined> {
     const type = this.#versions.typeOf(apiVersion);
     if (type === undefined) return undefined;
     if (object.apiVersion === apiVersion) return { type, value: object, apiVersion };
@@ -127,6 +130,7 @@ export class FieldsUpdater {
     let value = versions.get(apiVersion);
     if (value === undefined) {
       value = await this.#versions.convert(object, apiVersion);
+      check(type, value, what);
       versions.set(apiVersion, value);
     }
     return { type, value, apiVersion };
@@ -136,7 +140,7 @@ export class FieldsUpdater {
   async #reconcile(present: KubeObject, managers: Managers): Promise<Map<string, VersionedSet>> {
     const reconciled = new Map<string, VersionedSet>();
     for (const [manager, versioned] of managers) {
-      const typed = await this.#in(present, versioned.apiVersion);
+      const typed = await this.#in(present, versioned.apiVersion, "");
       if (typed === undefined) continue;
       const set = reconcileFieldSet(typed.type, versioned.set);
       await this.#slices?.next();
@@ -191,8 +195,8 @@ export class FieldsUpdater {
     object: KubeObject,
     apiVersion: string,
   ): Promise<Comparison | undefined> {
-    const old = await this.#in(present, apiVersion);
-    const now = await this.#in(object, apiVersion);
+    const old = await this.#in(present, apiVersion, "failed to convert old object: ");
+    const now = await this.#in(object, apiVersion, "failed to convert new object: ");
     if (old === undefined || now === undefined) return undefined;
     const change = compareTyped(old.type, old.value, now.value);
     await this.#slices?.next();
@@ -212,14 +216,17 @@ export class FieldsUpdater {
     last: VersionedSet | undefined,
   ): Promise<KubeObject> {
     if (last === undefined || isEmptySet(last.set)) return merged;
-    const typed = await this.#in(merged, last.apiVersion);
+    const toLast = "object to last applied version: ";
+    const failed = `${PRUNE}failed to convert merged ${toLast}`;
+    const typed = await this.#in(merged, last.apiVersion, failed);
     if (typed === undefined) return merged;
     const { type } = typed;
     const lastNamed = withNamedFields(type, last.set);
     await this.#slices?.next();
     const removed = { ...typed, value: without(typed, lastNamed) };
     const owned = await this.#addBackOwned(typed, removed, managers);
-    const inLast = await this.#in(owned, last.apiVersion);
+    const dangling = `${PRUNE}failed add back dangling items: failed to convert pruned ${toLast}`;
+    const inLast = await this.#in(owned, last.apiVersion, dangling);
     if (inLast === undefined) return merged;
     // What was removed with its parents, and belongs to updaters or to none, comes back.
     const pruned = withNamedFields(type, fieldSetOfValue(type, inLast.value));
@@ -227,7 +234,7 @@ export class FieldsUpdater {
     const all = withNamedFields(type, fieldSetOfValue(type, typed.value));
     await this.#slices?.next();
     const result = without(typed, intersectionOf(differenceOf(all, pruned), lastNamed));
-    const back = await this.#in(result, this.#apiVersion);
+    const back = await this.#in(result, this.#apiVersion, PRUNE);
     return back?.value ?? merged;
   }
 
@@ -245,8 +252,10 @@ export class FieldsUpdater {
     let pruned = removed.value;
     let all = merged.value;
     for (const [apiVersion, set] of order) {
-      const before = await this.#in(all, apiVersion);
-      const after = await this.#in(pruned, apiVersion);
+      const failed = `${PRUNE}failed add back owned items: failed to convert`;
+      const at = `object at version ${apiVersion}: `;
+      const before = await this.#in(all, apiVersion, `${failed} merged ${at}`);
+      const after = await this.#in(pruned, apiVersion, `${failed} pruned ${at}`);
       if (before === undefined || after === undefined) continue;
       const { type } = before;
       const had = withNamedFields(type, fieldSetOfValue(type, before.value));
@@ -258,6 +267,17 @@ export class FieldsUpdater {
       pruned = without(before, gone);
     }
     return pruned;
+  }
+}
+
+const PRUNE = "failed to prune fields: ";
+
+function check(type: TypeAtom, value: KubeObject, what: string): void {
+  try {
+    validateTyped(type, value, false);
+  } catch (error) {
+    if (error instanceof TypedError) throw new TypedError(`${what}${error.message}`);
+    throw error;
   }
 }
 

@@ -5,6 +5,7 @@ import { nodeClock } from "@quorate/host/node";
 import type { ApiError, KubeObject, Watch, WatchEvent, WatchListener } from "@quorate/kube-storage";
 import { MadeObject } from "@quorate/kube-storage";
 import { type WebhookCall, WebhookCallError } from "../../src/admission/webhook-caller.ts";
+import { FieldManagers } from "../../src/apply/field-manager.ts";
 import { ConvertingWatch, MAX_WAITING_EVENTS } from "../../src/crd/conversion/converting-watch.ts";
 import {
   MAX_OBJECTS_PER_CALL,
@@ -13,11 +14,11 @@ import {
 import { CrdWorld, until } from "../support/crd-world.ts";
 
 const OPEN = { type: "object", "x-kubernetes-preserve-unknown-fields": true };
-const version = (name: string) => ({
+const version = (name: string, schema: object = OPEN) => ({
   name,
   served: true,
   storage: name === "v1",
-  schema: { openAPIV3Schema: OPEN },
+  schema: { openAPIV3Schema: schema },
 });
 
 interface Review {
@@ -218,6 +219,44 @@ describe("conversion by webhook", () => {
     webhook.change = (one) => one;
     assert.deepEqual(converted, { ...box("v2", "x", { length: 1 }), metadata: {} });
   });
+});
+
+test("an apply is refused where the version of a manager's entry does not have a field", async (t) => {
+  const world = await CrdWorld.open();
+  t.after(() => world.close());
+  const closed = (...names: string[]) => ({
+    type: "object",
+    properties: Object.fromEntries(names.map((name) => [name, { type: "integer" }])),
+  });
+  await world.defineSchema("crates", OPEN, {
+    versions: [version("v1", closed("size")), version("v2", closed("size", "length"))],
+  });
+  const managers = new FieldManagers(world.table, nodeClock);
+  const crate = (name: string, fields: object) =>
+    world.find("crates", name)!.decode({
+      apiVersion: `recorded.example/${name}`,
+      kind: "Crates",
+      metadata: { name: "a" },
+      ...fields,
+    }).object;
+  const apply = (present: KubeObject | undefined, object: KubeObject, manager: string) => {
+    const served = world.find("crates", object.apiVersion.split("/")[1])!;
+    return managers.of(served).apply(present, object, manager, "", false, 0);
+  };
+  const made = await apply(undefined, crate("v1", { size: 1 }), "old");
+  const wrong = ".length: field not declared in schema";
+  const longer = crate("v2", { size: 1, length: 2 });
+  // Of the same manager, and of another after something else set the field.
+  assert.equal(
+    await message(apply({ ...made, apiVersion: longer.apiVersion }, longer, "old")),
+    `failed to prune fields: failed to convert merged object to last applied version: ${wrong}`,
+  );
+  const set = { ...made, ...longer, metadata: made.metadata };
+  assert.equal(await message(apply(set, longer, "new")), wrong);
+  // Whoever does not apply goes on, and nobody owns the fields then.
+  const v2 = managers.of(world.find("crates", "v2")!);
+  const updated = await v2.update(set, { ...set, length: 3 }, "new", "", 0);
+  assert.equal(updated.metadata.managedFields, undefined);
 });
 
 describe("bounds of conversion", () => {

@@ -283,7 +283,7 @@ class CustomParts {
       );
     return {
       schema: { kind: schema.kind, schema: schema.complete },
-      convert: this.#convertTo(schema),
+      convert: async (objects) => [...(await this.#converter.convert(objects, apiVersion))],
     };
   }
 

@@ -1,6 +1,7 @@
 /** The suites of `./dev clients suites`. docs/evidence/kubernetes-suites.md has their results. */
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
+import { go } from "./modules.ts";
 
 export interface Suite {
   readonly name: string;
@@ -101,6 +102,25 @@ export const SUITES: readonly Suite[] = [
     ],
     prepare: certManagerDefinitions,
   },
+  {
+    name: "flux-ssa",
+    module: "github.com/fluxcd/pkg/ssa@v0.78.0",
+    packages: [".", "./jsondiff"],
+  },
+  ...[
+    { sample: "cronjob-tutorial", packages: ["./internal/controller", "./internal/webhook/v1"] },
+    {
+      sample: "multiversion-tutorial",
+      packages: ["./internal/controller", "./internal/webhook/v1"],
+    },
+    { sample: "getting-started", packages: ["./internal/controller"] },
+  ].map(({ sample, packages }) => ({
+    name: `kubebuilder-${sample}`,
+    module: "sigs.k8s.io/kubebuilder/v4@v4.16.0",
+    directory: `docs/book/src/${sample}/testdata/project`,
+    packages,
+    prepare: kubebuilderSamples,
+  })),
 ];
 
 /** Definitions as cert-manager's Makefile makes them: Helm's templates stand in labels alone. */
@@ -114,4 +134,15 @@ function certManagerDefinitions(copy: string): boolean {
     writeFileSync(to, text.replaceAll(/'\{\{.*\}\}'/g, "cert-manager"));
   }
   return true;
+}
+
+/** The projects of kubebuilder's book, as its own program makes them; it takes minutes. */
+function kubebuilderSamples(copy: string): boolean {
+  if (existsSync(join(copy, "docs/book/src/multiversion-tutorial/testdata/project"))) return true;
+  // Where the program that makes them looks for kubebuilder.
+  const kubebuilder = "/tmp/kubebuilder/bin/kubebuilder";
+  return (
+    go(["build", "-o", kubebuilder, "."], copy).ok &&
+    go(["run", "./hack/docs/generate_samples.go"], copy, { GOFLAGS: "-p=1" }).ok
+  );
 }
