@@ -1,7 +1,7 @@
 /**
  * The server offers what kube-apiserver 1.37.2 offers. The document is Kubernetes' own
- * (api/discovery/aggregated_v2.json), without the versions that are off by default; the one of 1.36.3
- * is so what kube-apiserver 1.36.3 answers.
+ * (api/discovery/aggregated_v2.json), without the versions that are off by default; the one of
+ * 1.36.3 is so what kube-apiserver 1.36.3 answers.
  */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
