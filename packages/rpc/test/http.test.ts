@@ -8,6 +8,7 @@ import { describe, it } from "node:test";
 import type { HttpRequest, HttpResponse } from "@quorate/host";
 import { Agent, Pool, request } from "undici";
 import { freePorts } from "../../../test/support/ports.ts";
+import { REST_MS } from "../node/engine/http1-socket.ts";
 import { unary } from "./helpers/calls.ts";
 import { deferred, startServer } from "./helpers/server.ts";
 
@@ -233,5 +234,42 @@ describe("plain HTTP", () => {
     );
     const again = await startServer(t, { options: { listen: [address(free)] } });
     assert.equal(again.port, free);
+  });
+});
+
+describe("a request that comes by the byte", () => {
+  const LENGTH = 300;
+  const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+  it("is read in rests, and served whole", async (t) => {
+    const http = async ({ body }: HttpRequest): Promise<HttpResponse> => ({
+      status: 200,
+      headers: {},
+      body: `${body.length} bytes`,
+    });
+    const server = await startServer(t, { http });
+    const socket = await server.socket();
+    let response = "";
+    socket.on("data", (chunk: Buffer) => {
+      response += chunk;
+    });
+    socket.write(`POST / HTTP/1.1\r\nHost: x\r\nContent-Length: ${LENGTH}\r\n\r\n`);
+    for (let i = 0; i < LENGTH; i++) {
+      await turn();
+      socket.write("b");
+    }
+    for (let i = 0; i < 50; i++) await turn();
+    // The clock stands still, and so the connection rests.
+    assert.equal(response, "");
+    for (let i = 0; i < 100 && response === ""; i++) {
+      server.clock.advance(REST_MS);
+      for (let k = 0; k < 20; k++) await turn();
+    }
+    assert.match(response, /300 bytes$/);
+    // What is whole is read at once, however short.
+    response = "";
+    socket.write("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+    for (let i = 0; i < 1000 && response === ""; i++) await turn();
+    assert.match(response, /0 bytes$/);
   });
 });

@@ -9,6 +9,7 @@
  *     next turn             i j k l ... a b   those that have not ended go to the end
  */
 import type { Socket } from "node:net";
+import { setReading } from "./reading.ts";
 
 /** Connections that may read in one turn, some 4 ms. */
 export const MAX_HANDSHAKES_A_TURN = 8;
@@ -86,16 +87,4 @@ export class HandshakeLine {
     }
     if (isCrowd) this.#set(isMoving);
   };
-}
-
-/**
- * Has the kernel's socket read, or not, beneath the TLS connection that has taken it over: Node has
- * no name for that. Another runtime reads on.
- */
-function setReading(socket: Socket, isReading: boolean): void {
-  const { _handle: handle } = socket as {
-    _handle?: { readStart?(): void; readStop?(): void } | null;
-  };
-  if (isReading) handle?.readStart?.();
-  else handle?.readStop?.();
 }

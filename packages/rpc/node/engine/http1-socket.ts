@@ -9,10 +9,21 @@ import type { Peer } from "../../src/http2/peer.ts";
 import type { ServedSocket } from "./accepted.ts";
 import { LINGER_MS, type SocketContext } from "./engine-socket.ts";
 import { type Flushable, writeTogether } from "./flusher.ts";
+import { setReading } from "./reading.ts";
 
 const NOTHING = new Uint8Array(0);
 /** With more connections whole responses are written at the end of the turn. */
 const MANY_CONNECTIONS = 8;
+
+/** A read of fewer bytes that completes no request is a piece. */
+const PIECE_BYTES = 64;
+/** After so many pieces in a row a connection rests behind each. */
+const MANY_PIECES = 64;
+/**
+ * How long it rests: its bytes gather in the kernel, and are read together. So hundreds of
+ * connections that send a byte at a time do not fill each turn with reads of one byte.
+ */
+export const REST_MS = 20;
 
 export class Http1Socket implements Http1Owner, Flushable, ServedSocket {
   readonly connection: Http1Connection;
@@ -20,6 +31,8 @@ export class Http1Socket implements Http1Owner, Flushable, ServedSocket {
   readonly #socket: Socket;
   readonly #identified: () => boolean;
   #endedMs: number | undefined;
+  /** In a row. */
+  #pieces = 0;
   readonly #written = () => this.#drained();
 
   /** @param identified called when the first head is complete; returns whether there is a slot */
@@ -36,7 +49,14 @@ export class Http1Socket implements Http1Owner, Flushable, ServedSocket {
     this.#identified = identified;
     const connection = new Http1Connection(shared, this, peer, clock.monotonicMs());
     this.connection = connection;
-    socket.on("data", (chunk: Buffer) => connection.receive(chunk, clock.monotonicMs()));
+    socket.on("data", (chunk: Buffer) => {
+      connection.receive(chunk, clock.monotonicMs());
+      if (chunk.length >= PIECE_BYTES || !connection.isInRequest) this.#pieces = 0;
+      else if (++this.#pieces > MANY_PIECES) {
+        setReading(socket, false);
+        clock.after(REST_MS, () => setReading(socket, true));
+      }
+    });
     socket.on("drain", this.#written);
     // A client that closes its side is taken to be gone, as by Go's server.
     socket.on("end", () => connection.lost());

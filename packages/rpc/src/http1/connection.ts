@@ -112,6 +112,11 @@ export class Http1Connection implements Carrier {
     return one === undefined ? this.#tunnel !== undefined : one.hasBegun && !one.isResponded;
   }
 
+  /** A request has begun whose head or body is not complete. */
+  get isInRequest(): boolean {
+    return this.#isInHead || this.#exchange?.isBodyDue === true;
+  }
+
   get unsentBytes(): number {
     return this.#unsent.sizeBytes;
   }
