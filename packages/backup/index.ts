@@ -16,7 +16,6 @@ export { type Exchange, exchange, finishExchange } from "./src/exchange.ts";
 export { fetchBackup } from "./src/fetch.ts";
 export { followState } from "./src/follow-state.ts";
 export { type BackupRecord, baseName, MAX_LEASES_PER_RECORD } from "./src/format.ts";
-export { Journal } from "./src/journal.ts";
 export { Mirror } from "./src/mirror.ts";
 export { makeMember, type NewMember, newMember } from "./src/new-member.ts";
 export {

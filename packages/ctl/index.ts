@@ -4,15 +4,9 @@
  */
 export { asExit } from "./src/connect/failed-call.ts";
 export { globalFlags } from "./src/connect/global-flags.ts";
-export {
-  type Access,
-  accessOf,
-  clientOf,
-  endpointsOf,
-} from "./src/connect/globals.ts";
-export { type Finding, hasErrors, type Note } from "./src/doctor/finding.ts";
+export { accessOf, clientOf, endpointsOf } from "./src/connect/globals.ts";
+export { hasErrors } from "./src/doctor/finding.ts";
 export { humanReport, jsonReport } from "./src/doctor/report.ts";
-export type { Joiner } from "./src/joining/diagnose.ts";
 export {
   checkJoin,
   checkStored,

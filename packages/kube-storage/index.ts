@@ -61,7 +61,6 @@ export {
   isLabelValue,
   isPathSegmentName,
   isQualifiedName,
-  nameIsDns1035Label,
   nameIsDnsLabel,
   nameIsDnsSubdomain,
   nameIsPathSegment,
@@ -129,7 +128,6 @@ export { metaTime, microTime, parseTime } from "./src/meta/time.ts";
 export { validateDeleteOptions } from "./src/registry/before-delete.ts";
 export { ConvertedStorage } from "./src/registry/converted-storage.ts";
 export { generateName, MAX_NAME_ATTEMPTS, newUid } from "./src/registry/create.ts";
-export type { DeleteResult } from "./src/registry/delete.ts";
 export {
   DELETE_COLLECTION_PAGE_OBJECTS,
   MAX_CONCURRENT_DELETIONS,
@@ -167,7 +165,6 @@ export {
   type Creater,
   type DeletionPropagation,
   type Getter,
-  type GracefulDeleter,
   type Lister,
   type NamedCreater,
   type RestDeleteOptions,
@@ -191,7 +188,6 @@ export {
   added,
   excess,
   masked,
-  maximum,
   sameAmounts,
   shownAmounts,
   withoutZeros,

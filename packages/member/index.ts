@@ -1,7 +1,7 @@
 /** One replicated member without any wire: its ways in are propose, read, watch and operate. */
 export { MEMBER_BOUNDS, type MemberBounds } from "./src/bounds.ts";
 export { verifyBootstrap, verifyJoin } from "./src/config/bootstrap.ts";
-export { type Budgets, budgetsFor, MAX_BUDGETED_THOUSANDTHS } from "./src/config/budgets.ts";
+export { type Budgets, budgetsFor } from "./src/config/budgets.ts";
 export type { DiscoveryConfig } from "./src/config/discovery-config.ts";
 export { ConfigError, checked, contradiction } from "./src/config/errors.ts";
 export { type Gates, gates, parseGates, stageGates } from "./src/config/features.ts";

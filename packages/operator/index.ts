@@ -8,7 +8,6 @@ export {
   KubeError,
   type KubeObject,
   type MergePatch,
-  RESOURCES,
 } from "./src/base/kube.ts";
 export type { Members, Membership, Permission, Target } from "./src/base/members.ts";
 export { OperatorMetrics } from "./src/base/metrics.ts";

@@ -50,16 +50,14 @@ export {
 export type {
   HttpRoute,
   JsonForm,
-  RequestSplitting,
   RequestTranscoding,
   ResponseTranscoding,
-  WirePieces,
 } from "./src/json/interface.ts";
 export { JsonError, JsonLimitError } from "./src/json/json-error.ts";
 export { jsonToWire, transcodeRequest } from "./src/json/request.ts";
 export { transcodeResponse, wireToJson } from "./src/json/response.ts";
 export { httpRoutes } from "./src/json/routes.ts";
-export type { JsonEnum, JsonField, JsonKind, JsonMessage } from "./src/json/schema.ts";
+export type { JsonField, JsonMessage } from "./src/json/schema.ts";
 export { JsonSplitter } from "./src/json/splitter.ts";
 export { errorChunkJson, statusJson } from "./src/json/status.ts";
 export { jsonTypes } from "./src/json/types.ts";
@@ -101,7 +99,7 @@ export {
 export { CodedError } from "./src/wire/coded-error.ts";
 export { WireError } from "./src/wire/error.ts";
 export type { MessageType, MethodDescriptor, ServiceDescriptor } from "./src/wire/message.ts";
-export { MAX_NESTING_DEPTH, Reader, TooMuchWorkError } from "./src/wire/reader.ts";
+export { Reader, TooMuchWorkError } from "./src/wire/reader.ts";
 export { StacklessError } from "./src/wire/stackless-error.ts";
 export {
   MAX_PREFIX_BYTES,
@@ -111,8 +109,6 @@ export {
   RESPONSES_TAG,
   sharedWriter,
   varintSize,
-  WRITER_INITIAL_BYTES,
-  WRITER_MAX_KEPT_BYTES,
   Writer,
   writePrefix,
 } from "./src/wire/writer.ts";

@@ -4,7 +4,7 @@
  */
 export type { ConfigFile } from "./src/config/config-file.ts";
 export { configurationDocs, type OptionDoc, optionDocs } from "./src/config/help.ts";
-export { configOfObject, type Invocation, loadConfig, type Run } from "./src/config/load.ts";
+export { configOfObject, loadConfig } from "./src/config/load.ts";
 export type { Notice, ServerConfig } from "./src/config/server-config.ts";
 export { nodeCiphers } from "./src/config/tls.ts";
 export { httpRouter } from "./src/http/endpoints.ts";

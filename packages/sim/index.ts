@@ -18,11 +18,11 @@ export {
   type Outcome,
   REFUSALS,
 } from "./src/base/operation.ts";
-export { type Changes, optionsOf } from "./src/base/options.ts";
+export { optionsOf } from "./src/base/options.ts";
 export { Process, ProcessClock } from "./src/base/scheduler.ts";
 export { Violation } from "./src/base/violation.ts";
 export { checkHistory } from "./src/check/by-revision.ts";
-export { type Judgement, judgeHistory } from "./src/check/judge.ts";
+export { judgeHistory } from "./src/check/judge.ts";
 export { checkLeases, type LeaseRecord } from "./src/check/leases.ts";
 export { checkLinearizable } from "./src/check/linearizable.ts";
 export {

@@ -1,13 +1,7 @@
 /** The replicated state of a member: keys with their history, membership, and apply(entry). */
-export {
-  type Applied,
-  type AppliedEntry,
-  type Callers,
-  isSteps,
-  NONE_AWAITED,
-} from "./src/apply.ts";
+export { type Applied, type AppliedEntry, isSteps, NONE_AWAITED } from "./src/apply.ts";
 export { AUTH_REQUESTS } from "./src/auth/auth-requests.ts";
-export { type AuthObserver, AuthState, ROOT, type User } from "./src/auth/auth-state.ts";
+export { type AuthObserver, AuthState, ROOT } from "./src/auth/auth-state.ts";
 export {
   type AttachedKeys,
   type AuthIdentity,
@@ -22,7 +16,6 @@ export { compareNames } from "./src/auth/names.ts";
 export {
   type LeaseKeys,
   leaseOperations,
-  type Operations,
   operationsOf,
   txnOperations,
   verdictBeforeEtcd,
@@ -35,22 +28,16 @@ export { STORE_BOUNDS, type StoreBounds } from "./src/backend/bounds.ts";
 export { dropIncoming, installReceived, recoverDirectories } from "./src/backend/directories.ts";
 export { StoreDamageError } from "./src/backend/errors.ts";
 export { type Position, STORAGE_VERSION } from "./src/backend/meta.ts";
-export { decodeRevision, encodeRevision, type Revision } from "./src/backend/revision.ts";
+export { encodeRevision } from "./src/backend/revision.ts";
 export { runSteps, STEP_KEYS, type Steps } from "./src/backend/steps.ts";
 export { InvalidRequestError } from "./src/entry/invalid-request.ts";
 export { hasChecksum, verifyChecksum } from "./src/etcd-file/checksum.ts";
-export { type EtcdSnapshot, type Sha256, SnapshotAbandonedError } from "./src/etcd-file/export.ts";
+export type { EtcdSnapshot, Sha256 } from "./src/etcd-file/export.ts";
 export { importEtcdFile, type LaterChange, type NewCluster } from "./src/etcd-file/import.ts";
 export type { LaterUsers } from "./src/etcd-file/later-users.ts";
 export { EtcdFileError, FILE_BUCKETS } from "./src/etcd-file/schema.ts";
 export { etcdFileCluster, etcdFileRevision, etcdFileStatus } from "./src/etcd-file/status.ts";
-export { encodeV2Members } from "./src/etcd-file/v2-members.ts";
-export {
-  type Lease,
-  type LeaseObserver,
-  Lessor,
-  MAX_LEASE_TTL_SECONDS,
-} from "./src/lease/lessor.ts";
+export { type Lease, type LeaseObserver, MAX_LEASE_TTL_SECONDS } from "./src/lease/lessor.ts";
 export { checkLevelFiles } from "./src/level-files/check.ts";
 export { checkConfChangeData, readConfChange } from "./src/membership/conf-change.ts";
 export { clusterId, memberId } from "./src/membership/ids.ts";
@@ -61,42 +48,24 @@ export {
   encodeMember,
   type Member,
 } from "./src/membership/member.ts";
-export type { Membership } from "./src/membership/membership.ts";
 export { soleSurvivor } from "./src/membership/sole-survivor.ts";
 export type { KeyValueHash } from "./src/mvcc/hash.ts";
 export { Intervals, intervalOf } from "./src/mvcc/intervals.ts";
 export type { KeyIndex } from "./src/mvcc/key-index.ts";
-export { KeyTree } from "./src/mvcc/key-tree.ts";
 export { Mvcc } from "./src/mvcc/mvcc.ts";
-export type { PinnedView, PinOptions, ReadIo } from "./src/mvcc/pinned-view.ts";
+export type { PinnedView, ReadIo } from "./src/mvcc/pinned-view.ts";
 export {
-  type Found,
   inRange,
-  isLatest,
   type KeyRange,
   keyRange,
   type NeedsRecord,
-  ReadView,
   type VisitKey,
 } from "./src/mvcc/read-view.ts";
 export type { MvccCounts } from "./src/mvcc/state.ts";
-export {
-  type Change,
-  type LeaseBook,
-  MAX_KEPT_CHANGES,
-  noLeases,
-  WriteTxn,
-} from "./src/mvcc/write-txn.ts";
+export type { Change } from "./src/mvcc/write-txn.ts";
 export { receiveEtcdFile, receiveSnapshot } from "./src/receive.ts";
-export {
-  applyDelete,
-  applyDeleteRange,
-  checkDeleteRange,
-  deleteInSteps,
-  isSingleDelete,
-} from "./src/requests/delete-range.ts";
+export { applyDeleteRange, checkDeleteRange } from "./src/requests/delete-range.ts";
 export { checkEntryData, encodeEntry, isV2 } from "./src/requests/entry-request.ts";
-export { LEASE_COST_BYTES } from "./src/requests/lease.ts";
 export { applyPut, checkPut, putCostBytes } from "./src/requests/put.ts";
 export {
   applyRange,
@@ -104,13 +73,12 @@ export {
   isPlainGet,
   type RangeSummary,
   type RecordSink,
-  range,
   rangeIfSmall,
   rangeInto,
   readKey,
 } from "./src/requests/range.ts";
-export { type ChunkRequest, type ChunkSummary, rangeChunk } from "./src/requests/range-chunk.ts";
-export type { ApplyState, RequestLimits } from "./src/requests/request-record.ts";
+export { type ChunkSummary, rangeChunk } from "./src/requests/range-chunk.ts";
+export type { RequestLimits } from "./src/requests/request-record.ts";
 export {
   applyAlarm,
   applyCompaction,
@@ -121,32 +89,16 @@ export {
   MAX_CHECKPOINT_LEASES,
   type RequestKind,
   type RequestOf,
-  type ResponseOf,
 } from "./src/requests/request-table.ts";
 export { mergeSort } from "./src/requests/rows.ts";
 export { encodeWithRoles, identifiedRequest } from "./src/requests/token-roles.ts";
-export {
-  applyShortTxn,
-  applyTxn,
-  type ReadTxnAnswer,
-  readTxn,
-  txnInSteps,
-} from "./src/requests/txn.ts";
+export { applyTxn, type ReadTxnAnswer, readTxn } from "./src/requests/txn.ts";
 export {
   checkTxn,
   decodeTxn,
   isReadOnlyTxn,
   isSerializableTxn,
-  isShortTxn,
   MAX_TXN_OPS_IN_ALL,
-  txnCostBytes,
 } from "./src/requests/txn-check.ts";
-export {
-  checkWork,
-  copiedBytes,
-  MAX_COMPARED_RECORDS,
-  MAX_COPIED_BYTES,
-  MAX_WRITE_ANSWER_BYTES,
-  mayReadMuch,
-} from "./src/requests/work.ts";
+export { checkWork, copiedBytes, mayReadMuch } from "./src/requests/work.ts";
 export { Store, type StoreOptions, type StoreSnapshot } from "./src/store.ts";

@@ -1,11 +1,9 @@
 /** The front-ends' threads: those that a member starts, and what runs in one. */
 export {
   FrontThreads,
-  type FrontThreadsDeps,
-  type FrontThreadsOptions,
   MAX_UNREAD_SOCKETS,
   MAX_WAITING_SOCKETS,
   SILENT_MS,
   START_LIMIT_MS,
 } from "./front-threads.ts";
-export { type FrontParts, type FrontServer, runFront } from "./run-front.ts";
+export { runFront } from "./run-front.ts";

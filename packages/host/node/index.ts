@@ -2,7 +2,6 @@
  * The platform interfaces over Node: this machine's time, randomness, disk, network and log
  * outputs.
  */
-export type { HttpHandler, HttpRequest, HttpResponse } from "../src/http.ts";
 export {
   type LogCounts,
   LogOutput,
@@ -10,7 +9,7 @@ export {
   type LogTarget,
 } from "../src/log-output.ts";
 export { nodeClock } from "./clock.ts";
-export { type Revocations, readRevocations } from "./crl.ts";
+export { readRevocations } from "./crl.ts";
 export { nodeDisk, unsyncedNodeDisk } from "./disk.ts";
 export { Door, type DoorServant, type OpenDoor, openDoor } from "./door.ts";
 export {
@@ -38,13 +37,13 @@ export { nodeNames } from "./names.ts";
 export { OpenTlsSockets } from "./open-sockets.ts";
 export { type HttpContext, type HttpPeer, serveHttp1, serveHttp2 } from "./plain-http.ts";
 export { nodeRandom } from "./random.ts";
-export { type LogRotation, RotatingFile } from "./rotating-file.ts";
+export { RotatingFile } from "./rotating-file.ts";
 export { ensureSelfCert } from "./self-cert.ts";
 export { sniff, sniffProtocol } from "./sniff.ts";
 export { addressOf, hostOf } from "./socket-address.ts";
 export { supervisorOf } from "./supervisor.ts";
 export * from "./tls.ts";
-export { MAX_FILE_CERTIFICATES, tlsExpiries } from "./tls-check.ts";
+export { tlsExpiries } from "./tls-check.ts";
 export { followingTlsServer } from "./tls-server.ts";
 export {
   followTlsFiles,

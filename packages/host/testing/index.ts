@@ -2,7 +2,7 @@
  * In-memory fakes for tests and the simulator, and the contract suites of the platform interfaces.
  */
 
-export { type DiskOperation, MemoryDisk, type MemoryDiskOptions } from "../node/memory/disk.ts";
+export { MemoryDisk } from "../node/memory/disk.ts";
 export { SECTOR_BYTES } from "../node/memory/file.ts";
 export { MemoryKeyspaceOpener } from "../node/memory/keyspace.ts";
 export { clockContract } from "./clock-contract.ts";

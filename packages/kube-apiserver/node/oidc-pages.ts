@@ -5,6 +5,7 @@ import {
   MAX_OIDC_PAGE_BYTES,
   OIDC_FETCH_TIMEOUT_MS,
 } from "../src/authn/oidc-tokens.ts";
+import { boundedBody } from "./bounded-body.ts";
 
 /** @param caPem of the authority that the provider proves itself with; undefined: the platform's */
 export function oidcPages(caPem: string | undefined): FetchPage {
@@ -12,21 +13,13 @@ export function oidcPages(caPem: string | undefined): FetchPage {
     const { Agent, request } = await import("undici");
     const agent = new Agent({ connect: tlsContext({ trusted: caPem }), connections: 1 });
     try {
-      const { statusCode, body } = await request(url, {
+      const response = await request(url, {
         dispatcher: agent,
         signal: AbortSignal.timeout(OIDC_FETCH_TIMEOUT_MS),
       });
-      if (statusCode !== 200) throw new Error(`${url}: status ${statusCode}`);
-      const chunks: Buffer[] = [];
-      let size = 0;
-      for await (const chunk of body) {
-        size += (chunk as Buffer).length;
-        if (size > MAX_OIDC_PAGE_BYTES) {
-          throw new Error(`${url} has more than ${MAX_OIDC_PAGE_BYTES} bytes`);
-        }
-        chunks.push(chunk as Buffer);
-      }
-      return Buffer.concat(chunks).toString();
+      if (response.statusCode !== 200) throw new Error(`${url}: status ${response.statusCode}`);
+      const tooLong = (bound: string) => new Error(`${url} has more than ${bound}`);
+      return (await boundedBody(response, MAX_OIDC_PAGE_BYTES, tooLong)).toString();
     } finally {
       await agent.destroy();
     }

@@ -12,7 +12,7 @@
 import { posix } from "node:path";
 import { splitHostPort, tlsContext } from "@quorate/host";
 import { defined } from "@quorate/proto";
-import type { Agent, Dispatcher } from "undici";
+import type { Agent } from "undici";
 import {
   MAX_WEBHOOK_RESPONSE_BYTES,
   type WebhookCall,
@@ -22,17 +22,13 @@ import {
   type WebhookResponse,
   type WebhookServer,
 } from "../src/admission/webhook-caller.ts";
+import { boundedBody } from "./bounded-body.ts";
 import { goReason } from "./go-errors.ts";
 import { KeptAgents } from "./kept-agents.ts";
 
 export const MAX_CONNECTIONS_TO_A_WEBHOOK = 32;
 /** Calls under way in the server. One more fails. */
 export const MAX_RUNNING_WEBHOOK_CALLS = 2048;
-/**
- * Chunks of one response. Each costs memory and time beside its bytes: 8 MiB in chunks of one byte
- * would take a gigabyte.
- */
-export const MAX_WEBHOOK_RESPONSE_PIECES = 16_384;
 const KEEP_ALIVE_MS = 60_000;
 
 export interface WebhookCallerOptions {
@@ -110,7 +106,7 @@ export class HttpsWebhookCaller implements WebhookCaller {
         signal: controller.signal,
       });
       const { statusCode: status, headers } = response;
-      return { status, headers, body: await wholeBody(response, maxBytes) };
+      return { status, headers, body: await boundedBody(response, maxBytes, tooLarge) };
     } catch (error) {
       if (signal?.aborted) throw signal.reason;
       throw callError(url, error);
@@ -203,25 +199,8 @@ function caOf(caBundle: string | undefined): string | undefined {
   throw new WebhookCallError("Config", `could not get REST client: ${why}`);
 }
 
-async function wholeBody(
-  { body, headers }: Dispatcher.ResponseData,
-  maxBytes: number,
-): Promise<Uint8Array> {
-  const refuse = (bound: string): never => {
-    body.destroy();
-    throw new WebhookCallError("TooLarge", `the response has more than ${bound}`);
-  };
-  const tooLarge = `${maxBytes} bytes`;
-  if (Number(headers["content-length"] ?? 0) > maxBytes) refuse(tooLarge);
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of body) {
-    size += (chunk as Buffer).length;
-    if (size > maxBytes) refuse(tooLarge);
-    if (chunks.push(chunk as Buffer) > MAX_WEBHOOK_RESPONSE_PIECES)
-      refuse(`${MAX_WEBHOOK_RESPONSE_PIECES} pieces`);
-  }
-  return Buffer.concat(chunks);
+function tooLarge(bound: string): WebhookCallError {
+  return new WebhookCallError("TooLarge", `the response has more than ${bound}`);
 }
 
 function callError(url: URL, error: unknown): WebhookCallError {

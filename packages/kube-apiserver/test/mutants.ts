@@ -316,4 +316,11 @@ export const BUGS: Readonly<Record<string, CatalogueBug>> = {
     tests: ["packages/kube-apiserver/test/range-parts.test.ts"],
     sim: "no",
   },
+  "a bundle of a signer's certificates needs no permission": {
+    at: "kube-apiserver/src/admission/signer-permissions.ts#signerPermissions",
+    find: 'await may("attest")',
+    put: "true",
+    tests: [`${DIRECTORY}/signers.test.ts`],
+    sim: "no",
+  },
 };

@@ -6,8 +6,11 @@ import type { Logger } from "@quorate/host";
 import {
   messageSize,
   type ServiceTable,
+  type StreamCall,
   type StreamHandler,
   type UnaryHandler,
+  wrappedCall,
+  wrappedListener,
 } from "@quorate/rpc";
 
 /** The same services, with a log of their messages. */
@@ -44,27 +47,16 @@ function unary(handler: UnaryHandler, logger: Logger): UnaryHandler {
 function stream(handler: StreamHandler, logger: Logger): StreamHandler {
   return (call) => {
     const fields = fieldsOf(call.context.path, call.context.peerAddress);
-    const listener = handler({
-      context: call.context,
-      pause: () => call.pause(),
-      resume: () => call.resume(),
-      get bufferedBytes() {
-        return call.bufferedBytes;
-      },
-      send(message) {
-        logger.info(RETURNED, { ...fields, "grpc.response.size": messageSize(message) });
-        return call.send(message);
-      },
-      end: (status) => call.end(status),
-    });
-    return {
+    const send: StreamCall["send"] = (message) => {
+      logger.info(RETURNED, { ...fields, "grpc.response.size": messageSize(message) });
+      return call.send(message);
+    };
+    const listener = handler(wrappedCall(call, call.context, { send }));
+    return wrappedListener(listener, {
       message(bytes) {
         logger.info(RECEIVED, { ...fields, "grpc.request.size": bytes.length });
         listener.message?.(bytes);
       },
-      halfClosed: () => listener.halfClosed?.(),
-      drained: () => listener.drained?.(),
-      cancelled: () => listener.cancelled?.(),
-    };
+    });
   };
 }

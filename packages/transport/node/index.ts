@@ -1,5 +1,4 @@
 /** The transport over HTTP/2 and mutual TLS. */
-export type { ChannelKind } from "../src/frames.ts";
 export { Http2Transport } from "./http2-transport.ts";
 export type { Http2TransportOptions, PeerListenAddress, TransportObserver } from "./options.ts";
 export { PeerCalls } from "./peer-calls.ts";

@@ -2,9 +2,10 @@
  * The way of one request through the code of one process.
  *
  * V8 counts the calls of every function in windows of equal length: some with one request, some
- * with the baseline. A function belongs to the way if its least count with a request is above its
- * least count without one. So a timer's function drops out, and a function that both timers and
- * requests call stays.
+ * with the baseline. A function belongs to the way if it is called more often with a request than
+ * without one, in the window with the fewest calls and in the middle one. So a timer's function
+ * drops out, also where one window had a tick more, and a function that both timers and requests
+ * call stays.
  */
 
 import { readFileSync } from "node:fs";
@@ -40,20 +41,19 @@ export interface RanFile {
 export async function measurePath(kind: string): Promise<RanFile[]> {
   await using scene = await openScene(kind);
   const known = new Map<string, Place>();
-  const least = { request: new Map<string, number>(), baseline: new Map<string, number>() };
+  const windows = { request: [] as Counts[], baseline: [] as Counts[] };
   for (let window = 0; window < WINDOWS; window++) {
     for (const what of ["baseline", "request"] as const) {
       const counts = await countCalls(scene, scene[what]);
       for (const [key, place] of counts) known.set(key, place);
-      const lowest = least[what];
-      // A function that is not listed did not run.
-      for (const key of window === 0 ? counts.keys() : lowest.keys())
-        lowest.set(key, Math.min(lowest.get(key) ?? Infinity, counts.get(key)?.count ?? 0));
+      windows[what].push(counts);
     }
   }
-  const ran = [...known].filter(
-    ([key]) => (least.request.get(key) ?? 0) > (least.baseline.get(key) ?? 0),
-  );
+  const ran = [...known].filter(([key]) => {
+    const request = countsOf(windows.request, key);
+    const baseline = countsOf(windows.baseline, key);
+    return [0, WINDOWS >> 1].every((at) => request[at] > baseline[at]);
+  });
   const places = ran.map(([, place]) => place);
   const sources = new Map(places.map(({ path }) => [path, new Source(path)]));
   const order = await scene.inspector.orderOf(
@@ -75,10 +75,14 @@ export async function measurePath(kind: string): Promise<RanFile[]> {
     .toArray();
 }
 
-async function countCalls(
-  { inspector }: Scene,
-  action: () => Promise<void>,
-): Promise<Map<string, Place>> {
+type Counts = ReadonlyMap<string, Place>;
+
+/** The calls of a function in each window, ascending. One that is not listed did not run. */
+function countsOf(windows: readonly Counts[], key: string): number[] {
+  return windows.map((counts) => counts.get(key)?.count ?? 0).sort((a, b) => a - b);
+}
+
+async function countCalls({ inspector }: Scene, action: () => Promise<void>): Promise<Counts> {
   await inspector.take();
   const endMs = performance.now() + WINDOW_MS;
   await action();

@@ -91,11 +91,17 @@ export async function withStore<T>(
 
 /**
  * Runs a command; operating errors of files and requests become an Exit with their text.
+ * @param explained the text for errors of the command's own; undefined for any other
  */
-export async function reportingErrors(task: () => Promise<void>): Promise<void> {
+export async function reportingErrors(
+  task: () => Promise<void>,
+  explained: (error: unknown) => string | undefined = () => undefined,
+): Promise<void> {
   try {
     await task();
   } catch (error) {
+    const text = explained(error);
+    if (text !== undefined) throw new Exit(ExitCode.error, text);
     if (error instanceof WalDamageError) throw new Exit(ExitCode.error, aboutDamagedLog(error));
     const isExpected =
       error instanceof DiskError ||

@@ -11,16 +11,7 @@ import {
 } from "@quorate/backup";
 import { BoltDamageError } from "@quorate/bolt";
 import type { Command, Invocation } from "@quorate/cli";
-import {
-  badArguments,
-  drawTable,
-  Exit,
-  ExitCode,
-  goJson,
-  humanBytes,
-  Progress,
-  textFlag,
-} from "@quorate/cli";
+import { badArguments, drawTable, goJson, humanBytes, Progress, textFlag } from "@quorate/cli";
 import { escapeControls } from "@quorate/host";
 import { levelKeyspaces, nodeDisk } from "@quorate/host/node";
 import { raftpb } from "@quorate/proto";
@@ -47,22 +38,16 @@ function withNextStep(message: string): string {
 
 /** Runs a command on a backup; operating errors become an Exit with their text. */
 function onBackup(task: () => Promise<void>): Promise<void> {
-  return reportingErrors(async () => {
-    try {
-      await task();
-    } catch (error) {
-      if (
-        error instanceof BackupError ||
-        error instanceof ObjectStoreError ||
-        error instanceof BoltDamageError ||
-        error instanceof EtcdFileError
-      ) {
-        throw new Exit(ExitCode.error, withNextStep(error.message));
-      }
-      if (error instanceof StoreDamageError)
-        throw new Exit(ExitCode.error, `${error.place}: ${error.problem}: the backup is damaged`);
-      throw error;
-    }
+  return reportingErrors(task, (error) => {
+    if (
+      error instanceof BackupError ||
+      error instanceof ObjectStoreError ||
+      error instanceof BoltDamageError ||
+      error instanceof EtcdFileError
+    )
+      return withNextStep(error.message);
+    if (error instanceof StoreDamageError)
+      return `${error.place}: ${error.problem}: the backup is damaged`;
   });
 }
 

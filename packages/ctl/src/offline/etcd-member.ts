@@ -148,17 +148,10 @@ async function run(invocation: Invocation, way: Way): Promise<void> {
 
 /** Runs a command on a member's files; operating errors become an Exit with their text. */
 function onMember(task: () => Promise<void>): Promise<void> {
-  return reportingErrors(async () => {
-    try {
-      await task();
-    } catch (error) {
-      if (error instanceof EtcdMemberError) throw new Exit(ExitCode.error, error.message);
-      if (error instanceof BoltDamageError || error instanceof EtcdFileError) {
-        const next = "take the files of another member, or restore a snapshot";
-        throw new Exit(ExitCode.error, `${error.message}. What to do next: ${next}`);
-      }
-      throw error;
-    }
+  return reportingErrors(task, (error) => {
+    if (error instanceof EtcdMemberError) return error.message;
+    if (error instanceof BoltDamageError || error instanceof EtcdFileError)
+      return `${error.message}. What to do next: take the files of another member, or restore a snapshot`;
   });
 }
 

@@ -45,24 +45,12 @@ function fileArgument(args: readonly string[], command: string, verb: string): s
  * step.
  */
 function onFile(path: string, task: () => Promise<void>): Promise<void> {
-  return reportingErrors(async () => {
-    try {
-      await task();
-    } catch (error) {
-      if (error instanceof BoltDamageError || error instanceof EtcdFileError) {
-        throw new Exit(
-          ExitCode.error,
-          `${error.message}. Use another snapshot: this one cannot be restored from`,
-        );
-      }
-      if (error instanceof StoreDamageError) {
-        throw new Exit(
-          ExitCode.error,
-          `${path}: ${error.place}: ${error.problem}. Use another snapshot: this one cannot be restored from`,
-        );
-      }
-      throw error;
-    }
+  return reportingErrors(task, (error) => {
+    const next = "Use another snapshot: this one cannot be restored from";
+    if (error instanceof BoltDamageError || error instanceof EtcdFileError)
+      return `${error.message}. ${next}`;
+    if (error instanceof StoreDamageError)
+      return `${path}: ${error.place}: ${error.problem}. ${next}`;
   });
 }
 

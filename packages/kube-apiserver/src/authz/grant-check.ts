@@ -97,7 +97,7 @@ function isAggregated(role: KubeObject): boolean {
 }
 
 /** The garbage collector must be able to let go of an object whatever it grants. */
-function changesOnlyGcFields(object: KubeObject, old: KubeObject): boolean {
+export function changesOnlyGcFields(object: KubeObject, old: KubeObject): boolean {
   const { ownerReferences, finalizers, managedFields } = old.metadata;
   const { resourceVersion: _, ...metadata } = {
     ...object.metadata,

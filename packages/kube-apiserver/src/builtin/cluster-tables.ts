@@ -250,3 +250,38 @@ export const revisionTable = tableOf(
   textColumn("Revision", "Its number.", (object) => object["revision"] ?? 0),
   AGE,
 );
+
+export const trustBundleTable = tableOf(
+  nameColumn(),
+  specColumn("SignerName", "signerName", "<none>", "Whose certificates it is for."),
+);
+
+/** The last of the statuses that is true; they exclude each other. */
+function conditionOf(object: KubeObject, types: readonly string[], none: string): string {
+  type Condition = { readonly type?: string; readonly status?: string };
+  const conditions = fieldOf<readonly Condition[]>(object, "status", "conditions", []);
+  const isOne = ({ type = "", status }: Condition) => types.includes(type) && status === "True";
+  return conditions.findLast(isOne)?.type ?? none;
+}
+
+export const podCertificateTable = tableOf(
+  nameColumn(),
+  specColumn("PodName", "podName", "", "The pod that asks."),
+  specColumn("ServiceAccountName", "serviceAccountName", "", "The pod's service account."),
+  specColumn("NodeName", "nodeName", "", "The pod's node."),
+  specColumn("SignerName", "signerName", "", "Who is asked."),
+  textColumn("State", "Pending, Issued, Denied or Failed.", (object) =>
+    conditionOf(object, ["Issued", "Denied", "Failed"], "Pending"),
+  ),
+);
+
+export const migrationTable = tableOf(
+  nameColumn(),
+  textColumn("Resource", "What is stored anew.", (object) => {
+    const { group = "", resource = "" } = fieldOf<Texts>(object, "spec", "resource", {});
+    return group === "" ? resource : `${resource}.${group}`;
+  }),
+  textColumn("Status", "How far it has come.", (object) =>
+    conditionOf(object, ["Running", "Failed", "Succeeded"], "Unknown"),
+  ),
+);

@@ -26,6 +26,7 @@ const PRIORITIES: Readonly<Record<string, number>> = {
   "discovery.k8s.io": 16_200,
   "resource.k8s.io": 16_200,
   "flowcontrol.apiserver.k8s.io": 16_100,
+  "storagemigration.k8s.io": 15_800,
 };
 /** Of groups of custom resources, and of their versions. */
 const OTHER = 1000;

@@ -29,12 +29,15 @@ import {
   disruptionBudgetTable,
   ingressClassTable,
   ingressTable,
+  migrationTable,
   networkPolicyTable,
+  podCertificateTable,
   podTemplateTable,
   priorityClassTable,
   quotaTable,
   revisionTable,
   storageClassTable,
+  trustBundleTable,
   volumeTable,
 } from "./cluster-tables.ts";
 import { podGraceSeconds, podTable } from "./pods.ts";
@@ -116,9 +119,24 @@ const MORE: Readonly<Record<string, Partial<PlainKind>>> = {
     },
   },
   CertificateSigningRequest: { more: fieldsOf(["spec.signerName"]) },
+  ClusterTrustBundle: {
+    // The rules say more: bundles of signers have ":" in their names.
+    more: {
+      ...fieldsOf(["spec.signerName"]),
+      nameRule: nameIsPathSegment,
+      table: trustBundleTable,
+    },
+  },
+  PodCertificateRequest: {
+    more: {
+      ...fieldsOf(["spec.signerName", "spec.podName", "spec.nodeName"]),
+      table: podCertificateTable,
+    },
+  },
+  StorageVersionMigration: { more: { table: migrationTable } },
   IPAddress: { more: { nameRule: isCanonicalIp } },
   HorizontalPodAutoscaler: { version: "v2", isInAll: true },
-  ResourceSlice: { more: fieldsOf(["spec.nodeName", "spec.driver"]) },
+  ResourceSlice: { more: fieldsOf(["spec.nodeName", "spec.driver", "spec.pool.name"]) },
 };
 
 const KINDS: readonly PlainKind[] = [
@@ -350,15 +368,18 @@ const KINDS: readonly PlainKind[] = [
 const STORED: readonly PlainKind[] = (
   [
     ["certificates.k8s.io", "CertificateSigningRequest", "cluster status", "csr"],
+    ["certificates.k8s.io", "ClusterTrustBundle", "cluster", ""],
+    ["certificates.k8s.io", "PodCertificateRequest", "status", ""],
     ["networking.k8s.io", "IPAddress", "cluster", "ip"],
     ["networking.k8s.io", "ServiceCIDR", "cluster status", ""],
     ["storage.k8s.io", "CSIDriver", "cluster", ""],
-    ["storage.k8s.io", "CSINode", "cluster", ""],
+    ["storage.k8s.io", "CSINode", "cluster status", ""],
     ["storage.k8s.io", "CSIStorageCapacity", "", ""],
     ["storage.k8s.io", "VolumeAttachment", "cluster status", ""],
     ["storage.k8s.io", "VolumeAttributesClass", "cluster", "vac"],
     ["node.k8s.io", "RuntimeClass", "cluster", ""],
     ["resource.k8s.io", "DeviceClass", "cluster generations", ""],
+    ["resource.k8s.io", "DeviceTaintRule", "cluster status generations", ""],
     ["resource.k8s.io", "ResourceClaim", "status", ""],
     ["resource.k8s.io", "ResourceClaimTemplate", "", ""],
     ["resource.k8s.io", "ResourceSlice", "cluster generations", ""],
@@ -369,6 +390,7 @@ const STORED: readonly PlainKind[] = (
       "cluster status generations",
       "",
     ],
+    ["storagemigration.k8s.io", "StorageVersionMigration", "cluster status", ""],
     ["apiregistration.k8s.io", "APIService", "cluster status", ""],
     ["autoscaling", "HorizontalPodAutoscaler", "status", "hpa"],
   ] as const

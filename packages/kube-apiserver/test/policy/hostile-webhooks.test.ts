@@ -14,7 +14,8 @@ import { nodeClock } from "@quorate/host/node";
 import type { ApiError } from "@quorate/kube-storage";
 import { fromUtf8 } from "@quorate/proto";
 import { createAuthority } from "../../../../scripts/certs.ts";
-import { HttpsWebhookCaller, MAX_WEBHOOK_RESPONSE_PIECES } from "../../node/webhook-caller.ts";
+import { MAX_RESPONSE_PIECES } from "../../node/bounded-body.ts";
+import { HttpsWebhookCaller } from "../../node/webhook-caller.ts";
 import { MAX_WEBHOOK_RESPONSE_BYTES } from "../../src/admission/webhook-caller.ts";
 import {
   decodeReview,
@@ -91,7 +92,7 @@ const BROKEN: readonly (readonly [name: string, answer: Answer, error: RegExp])[
     "chunks of one byte",
     (response) => {
       response.socket!.write("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n");
-      response.socket!.write("1\r\n \r\n".repeat(2 * MAX_WEBHOOK_RESPONSE_PIECES));
+      response.socket!.write("1\r\n \r\n".repeat(2 * MAX_RESPONSE_PIECES));
     },
     /the response has more than 16384 pieces/,
   ],

@@ -157,10 +157,6 @@ export const nameIsDnsSubdomain: NameRule = (name, prefix) =>
 export const nameIsDnsLabel: NameRule = (name, prefix) =>
   isDns1123Label(prefix ? withoutTrailingDash(name) : name);
 
-/** The rule for services. */
-export const nameIsDns1035Label: NameRule = (name, prefix) =>
-  isDns1035Label(prefix ? withoutTrailingDash(name) : name);
-
 /** The weakest rule, which all names keep; the only one for roles, for example. */
 export const nameIsPathSegment: NameRule = (name, prefix) =>
   prefix ? isPathSegmentPrefix(name) : isPathSegmentName(name);

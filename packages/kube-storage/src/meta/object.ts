@@ -2,7 +2,7 @@
  * Kubernetes objects as JSON values.
  *
  * Objects are immutable once they are decoded: caches, watches and responses share them. Code that
- * changes one makes a copy first (`copyOf`, or a spread of the part that changes).
+ * changes one makes a copy first, by a spread of the part that changes.
  */
 import { badRequest } from "./status.ts";
 
@@ -75,18 +75,6 @@ export function jsonOf(object: KubeObject): JsonObject {
  */
 export function kubeObjectOf(value: object): KubeObject {
   return value as KubeObject;
-}
-
-/** The same type with all fields writable, at every depth. */
-export type Mutable<T> = T extends (...args: never[]) => unknown
-  ? T
-  : T extends object
-    ? { -readonly [K in keyof T]: Mutable<T[K]> }
-    : T;
-
-/** A deep copy that may be changed. Objects are JSON values, so there is nothing else to copy. */
-export function copyOf<T>(value: T): Mutable<T> {
-  return JSON.parse(JSON.stringify(value)) as Mutable<T>;
 }
 
 /**

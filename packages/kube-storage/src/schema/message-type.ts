@@ -30,6 +30,7 @@ import { rbacTypes } from "./tables/rbac.ts";
 import { resourceTypes } from "./tables/resource.ts";
 import { schedulingTypes } from "./tables/scheduling.ts";
 import { storageTypes } from "./tables/storage.ts";
+import { storagemigrationTypes } from "./tables/storagemigration.ts";
 
 interface TypePackage {
   /** The name of the package in tables, such as "core" in "core.ObjectReference". */
@@ -98,6 +99,7 @@ const TYPE_PACKAGES: readonly TypePackage[] = [
   { ...apiPackage("dra", "resource.k8s.io", resourceTypes), definitionPrefix: RESOURCE_PREFIX },
   apiPackage("scheduling", "scheduling.k8s.io", schedulingTypes),
   apiPackage("storage", "storage.k8s.io", storageTypes),
+  apiPackage("storagemigration", "storagemigration.k8s.io", storagemigrationTypes),
   customPackage("runtime", "runtime.", "runtime"),
   customPackage("resource", "api.resource.", "resource"),
   customPackage("intstr", "util.intstr.", "intstr"),

@@ -3,7 +3,6 @@
  * and the name=url lists of --initial-cluster. Messages are those of etcd's client/pkg/types,
  * because operators search for them.
  */
-import { joinHostPort } from "@quorate/host";
 import { fromUtf8, quoteText } from "@quorate/proto";
 import { ValueError } from "./values.ts";
 
@@ -176,11 +175,6 @@ function canonicalIpv6(host: string): string | undefined {
 export function sameUrl(a: MemberUrl, b: MemberUrl): boolean {
   if (a.scheme !== b.scheme || a.port !== b.port || a.path !== b.path) return false;
   return (canonicalIpv6(a.host) ?? a.host) === (canonicalIpv6(b.host) ?? b.host);
-}
-
-/** "host:port" with brackets around an IPv6 host. */
-export function hostPort(url: MemberUrl): string {
-  return joinHostPort(url.host, url.port);
 }
 
 /**

@@ -1,3 +1,3 @@
 /** Members that differ: finding out, and mending it. */
 export { Corruption } from "./corruption.ts";
-export { askHashes, type PeerHash } from "./peer-hash.ts";
+export { askHashes } from "./peer-hash.ts";

@@ -1,3 +1,2 @@
 /** The space that a member's store takes. */
-export { alarmName, alarmText, Space } from "./space.ts";
-export type { SpaceKeeper } from "./space-keeper.ts";
+export { Space } from "./space.ts";

@@ -15,10 +15,11 @@ import {
   promised,
   type ServiceTable,
   type Status,
-  type StreamCall,
   type StreamHandler,
   type StreamListener,
   type UnaryHandler,
+  wrappedCall,
+  wrappedListener,
 } from "@quorate/rpc";
 import { statusOf } from "../../src/audit/verdict.ts";
 import { type InnerSpan, innerSpans, watchAttributes } from "../../src/tracing/calls.ts";
@@ -137,12 +138,16 @@ export class TracedServices {
       let listener: StreamListener;
       try {
         const context = new TracedContext(call.context, this.#tracer, span);
-        listener = handler(observed(call, context, over));
+        const end = (status?: Status) => {
+          over(status ?? OK);
+          call.end(status);
+        };
+        listener = handler(wrappedCall(call, context, { end }));
       } catch (error) {
         over(statusOf(error));
         throw error;
       }
-      return {
+      return wrappedListener(listener, {
         message: (bytes) => {
           if (inner !== undefined)
             whole ??= this.#tracer.within(span, inner.name, attributesOf(inner, bytes));
@@ -153,13 +158,11 @@ export class TracedServices {
             if (within !== undefined) this.#tracer.end(within);
           }
         },
-        halfClosed: () => listener.halfClosed?.(),
-        drained: () => listener.drained?.(),
         cancelled: () => {
           over(this.#cancellation(call.context));
           listener.cancelled?.();
         },
-      };
+      });
     };
   }
 
@@ -194,25 +197,3 @@ function attributesOf(inner: InnerSpan, request: Uint8Array): Attributes {
 }
 
 const OK: Status = { code: GrpcCode.OK, message: "" };
-
-/** The call, which reports when its handler ends it. */
-function observed(
-  call: StreamCall,
-  context: CallContext,
-  over: (status: Status) => void,
-): StreamCall {
-  return {
-    context,
-    send: (message) => call.send(message),
-    sendCommon: call.sendCommon?.bind(call),
-    get bufferedBytes() {
-      return call.bufferedBytes;
-    },
-    end: (status) => {
-      over(status ?? OK);
-      call.end(status);
-    },
-    pause: () => call.pause(),
-    resume: () => call.resume(),
-  };
-}

@@ -17,6 +17,8 @@ import {
   type StreamCall,
   type StreamHandler,
   type StreamListener,
+  wrappedCall,
+  wrappedListener,
 } from "@quorate/rpc";
 import { isAboutWatch, revisionOfChunk } from "./response-head.ts";
 import { type Subject, subjectOfWatch } from "./subjects.ts";
@@ -60,39 +62,31 @@ export function auditedStream(path: string, handler: StreamHandler, audit: CallL
       log.over(statusOf(error));
       throw error;
     }
-    return {
+    return wrappedListener(listener, {
       message: (bytes) => {
         log.received(bytes);
         listener.message?.(bytes);
       },
-      halfClosed: () => listener.halfClosed?.(),
-      drained: () => listener.drained?.(),
       cancelled: () => {
         log.over(CANCELED);
         listener.cancelled?.();
       },
-    };
+    });
   };
 }
 
 /** The call, which shows its log what is sent and how it ends. */
 function observed(call: StreamCall, log: StreamLog): StreamCall {
-  return {
-    context: call.context,
+  return wrappedCall(call, call.context, {
     send: (message) => {
       log.sent(message);
       return call.send(message);
-    },
-    get bufferedBytes() {
-      return call.bufferedBytes;
     },
     end: (status) => {
       log.over(status ?? OK);
       call.end(status);
     },
-    pause: () => call.pause(),
-    resume: () => call.resume(),
-  };
+  });
 }
 
 /** A line when the stream ends; its subject is that of its first message. */

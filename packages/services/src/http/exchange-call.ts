@@ -15,6 +15,8 @@ import {
   type ServiceTable,
   type StreamCall,
   type StreamListener,
+  wrappedCall,
+  wrappedListener,
 } from "@quorate/rpc";
 import { toStatusError } from "../calls/results.ts";
 
@@ -192,22 +194,17 @@ export class ServiceCalls {
       isOver = true;
       observer?.handled(path, code, startedMs);
     };
-    const streamCall: StreamCall = {
-      context: new ExchangeContext(path, caller, fields),
+    const context = new ExchangeContext(path, caller, fields);
+    const streamCall = wrappedCall(call, context, {
       send: (message) => {
         observer?.messageSent(path, messageSize(message));
         return call.send(message);
-      },
-      get bufferedBytes() {
-        return call.bufferedBytes;
       },
       end: (status) => {
         over(status?.code ?? GrpcCode.OK);
         call.end(status);
       },
-      pause: () => call.pause(),
-      resume: () => call.resume(),
-    };
+    });
     let listener: StreamListener;
     try {
       listener = defined(this.#services.stream.get(path), path)(streamCall);
@@ -215,7 +212,7 @@ export class ServiceCalls {
       over(toStatusError(error).code);
       throw error;
     }
-    return {
+    return wrappedListener(listener, {
       message: (bytes) => {
         observer?.messageReceived(path, bytes.length);
         try {
@@ -225,13 +222,11 @@ export class ServiceCalls {
           throw error;
         }
       },
-      halfClosed: () => listener.halfClosed?.(),
-      drained: () => listener.drained?.(),
       cancelled: () => {
         over(GrpcCode.Canceled);
         listener.cancelled?.();
       },
-    };
+    });
   }
 }
 

@@ -6,7 +6,14 @@
 import type { Clock, Timer } from "@quorate/host";
 import type { AuthChanges } from "@quorate/member";
 import { errorOf } from "@quorate/proto";
-import type { CallContext, StreamCall, StreamHandler, StreamListener } from "@quorate/rpc";
+import {
+  type CallContext,
+  type StreamCall,
+  type StreamHandler,
+  type StreamListener,
+  wrappedCall,
+  wrappedListener,
+} from "@quorate/rpc";
 import { toStatusError } from "../calls/results.ts";
 import { type RequestCheck, SMALL_REQUEST_BYTES } from "./request-work.ts";
 
@@ -58,7 +65,7 @@ export class StreamGuard {
       }
       if (needsLeader) this.#watch(call, listener);
       this.#followRule(call, listener);
-      return {
+      return wrappedListener(listener, {
         message: (bytes) => {
           try {
             if (bytes.length > SMALL_REQUEST_BYTES) check(bytes);
@@ -68,13 +75,11 @@ export class StreamGuard {
             throw toStatusError(error);
           }
         },
-        halfClosed: () => listener.halfClosed?.(),
-        drained: () => listener.drained?.(),
         cancelled: () => {
           this.#forget(call);
           listener.cancelled?.();
         },
-      };
+      });
     };
   }
 
@@ -95,20 +100,12 @@ export class StreamGuard {
 
   /** The call, forgotten when the handler ends it. */
   #watched(call: StreamCall): StreamCall {
-    return {
-      context: call.context,
-      send: (message) => call.send(message),
-      sendCommon: call.sendCommon?.bind(call),
-      get bufferedBytes() {
-        return call.bufferedBytes;
-      },
+    return wrappedCall(call, call.context, {
       end: (status) => {
         this.#forget(call);
         call.end(status);
       },
-      pause: () => call.pause(),
-      resume: () => call.resume(),
-    };
+    });
   }
 
   #watch(call: StreamCall, listener: StreamListener): void {

@@ -5,6 +5,7 @@
 import type { DiskFile, KeyspaceWrite, Random } from "@quorate/host";
 import type { Member } from "@quorate/member";
 import { EMPTY, raftpb, toLatin1 } from "@quorate/proto";
+import { wrappedCall } from "@quorate/rpc";
 import type { DiskTwist } from "../disk.ts";
 /** The name of a bug of this file. */
 export type WorldBug =
@@ -83,16 +84,9 @@ export function plantMisbehavior(bug: string | undefined, member: Member): void 
   let messages = 0;
   watches.open = (call, client) =>
     open(
-      {
-        context: call.context,
-        get bufferedBytes() {
-          return call.bufferedBytes;
-        },
+      wrappedCall(call, call.context, {
         send: (message) => ++messages % 20 === 0 || call.send(message),
-        end: (status) => call.end(status),
-        pause: () => call.pause(),
-        resume: () => call.resume(),
-      },
+      }),
       client,
     );
 }

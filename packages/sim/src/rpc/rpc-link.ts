@@ -19,6 +19,8 @@ import {
   type ServiceTable,
   type StreamCall,
   type UnaryResponse,
+  wrappedCall,
+  wrappedListener,
 } from "@quorate/rpc";
 import { type Process, ProcessClock, type Scheduler } from "../base/scheduler.ts";
 import { Violation, violate } from "../base/violation.ts";
@@ -158,25 +160,14 @@ export class RpcLink {
       }),
       stream: mapped(stream, (handler) => (call) => {
         const ledger = ledgerOf(call.context);
-        const listener = handler({
-          context: call.context,
-          send: (message) => call.send(note(ledger, message)),
-          get bufferedBytes() {
-            return call.bufferedBytes;
-          },
-          end: (status) => call.end(status),
-          pause: () => call.pause(),
-          resume: () => call.resume(),
-        });
-        return {
+        const send = (message: MessageBytes) => call.send(note(ledger, message));
+        const listener = handler(wrappedCall(call, call.context, { send }));
+        return wrappedListener(listener, {
           message(bytes) {
             compare(ledger, bytes);
             listener.message?.(bytes);
           },
-          halfClosed: () => listener.halfClosed?.(),
-          drained: () => listener.drained?.(),
-          cancelled: () => listener.cancelled?.(),
-        };
+        });
       }),
     };
   }

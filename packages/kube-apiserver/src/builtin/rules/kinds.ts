@@ -4,6 +4,7 @@
 import {
   type FieldError,
   invalidValue,
+  isDns1123Subdomain,
   type KubeObject,
   required,
   semanticEqual,
@@ -118,6 +119,32 @@ function nodeErrors(node: KubeObject): FieldError[] {
   return found;
 }
 
+const sameSpec: KindRules = {
+  create: () => [],
+  update(object, old) {
+    const found: FieldError[] = [];
+    immutable(object["spec"], old["spec"], "spec", found);
+    return found;
+  },
+};
+
+const signerOf = ({ spec }: KubeObject): string => String(objectOf(spec)["signerName"] ?? "");
+
+/** The name of a bundle begins with its signer's, in which ":" stands for "/". */
+function bundleErrors(bundle: KubeObject): FieldError[] {
+  const { name = "" } = bundle.metadata;
+  const signer = signerOf(bundle);
+  const prefix = signer === "" ? "" : `${signer.replaceAll("/", ":")}:`;
+  const wrong = (why: string): FieldError => invalidValue("metadata.name", name, why);
+  if (signer === "" && name.includes(":"))
+    return [wrong('ClusterTrustBundle without signer name must not have ":" in its name')];
+  if (!name.startsWith(prefix))
+    return [
+      wrong(`ClusterTrustBundle for signerName ${signer} must be named with prefix ${prefix}`),
+    ];
+  return isDns1123Subdomain(name.slice(prefix.length)).map(wrong);
+}
+
 /** By the name of the kind, which no two groups share. */
 export const KIND_RULES: ReadonlyMap<string, KindRules> = new Map<string, KindRules>([
   ["Pod", { create: newPodErrors, update: changedPodErrors }],
@@ -194,6 +221,19 @@ export const KIND_RULES: ReadonlyMap<string, KindRules> = new Map<string, KindRu
       },
     },
   ],
+  [
+    "ClusterTrustBundle",
+    {
+      create: bundleErrors,
+      update(bundle, old) {
+        const found = bundleErrors(bundle);
+        immutable(signerOf(bundle), signerOf(old), "spec.signerName", found);
+        return found;
+      },
+    },
+  ],
+  ["PodCertificateRequest", sameSpec],
+  ["StorageVersionMigration", sameSpec],
   ["PodDisruptionBudget", ofField("spec", DISRUPTION_BUDGET)],
   ["HorizontalPodAutoscaler", ofField("spec", AUTOSCALER)],
   ["PersistentVolumeClaim", ofField("spec", CLAIM_SPEC, claimUpdate)],

@@ -23,6 +23,7 @@ HorizontalPodAutoscalerBehavior
 HorizontalPodAutoscalerCondition
   type!=1:string~HorizontalPodAutoscalerConditionType status!=2:string~core.ConditionStatus
   lastTransitionTime?=3:meta.Time reason?=4:string message?=5:string
+  observedGeneration?=6:*int64
 HorizontalPodAutoscalerSpec
   scaleTargetRef!=1:CrossVersionObjectReference minReplicas?=2:*int32 maxReplicas!=3:int32
   metrics?=4:[MetricSpec](list=atomic) behavior?=5:*HorizontalPodAutoscalerBehavior

@@ -28,6 +28,8 @@ FieldSelectorRequirement
   key!=1:string operator!=2:string~FieldSelectorOperator values?=3:[string](list=atomic)
 GetOptions
   ...=0:TypeMeta resourceVersion?=1:string
+GroupResource
+  group!=1:string resource!=2:string
 GroupVersionForDiscovery
   groupVersion!=1:string version!=2:string
 GroupVersionKind

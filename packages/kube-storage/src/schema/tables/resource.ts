@@ -72,6 +72,15 @@ DeviceSubRequest
   tolerations?=6:[DeviceToleration](list=atomic) capacity?=7:*CapacityRequirements
 DeviceTaint
   key!=1:string value?=2:string effect!=3:string~DeviceTaintEffect timeAdded?=4:*meta.Time
+DeviceTaintRule and List
+  ...=0:meta.TypeMeta metadata?=1:meta.ObjectMeta spec!=2:DeviceTaintRuleSpec
+  status?=3:DeviceTaintRuleStatus
+DeviceTaintRuleSpec
+  deviceSelector?=1:*DeviceTaintSelector taint?=2:DeviceTaint
+DeviceTaintRuleStatus
+  conditions?=1:[meta.Condition](patch=merge:type,list=map:type)
+DeviceTaintSelector
+  driver?=2:*string pool?=3:*string device?=4:*string
 DeviceToleration
   key?=1:string operator?=2:string~DeviceTolerationOperator value?=3:string
   effect?=4:string~DeviceTaintEffect tolerationSeconds?=5:*int64

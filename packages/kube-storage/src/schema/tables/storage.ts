@@ -10,11 +10,14 @@ CSIDriverSpec
   serviceAccountTokenInSecrets?=10:*bool preventPodSchedulingIfMissing?=11:*bool
 CSINode and List
   ...=0:meta.TypeMeta metadata?=1:meta.ObjectMeta spec!=2:CSINodeSpec
+  status?=3:CSINodeStatus
 CSINodeDriver
   name!=1:string nodeID!=2:string topologyKeys=3:[string](list=atomic)
   allocatable?=4:*VolumeNodeResources
 CSINodeSpec
   drivers!=1:[CSINodeDriver](patch=merge:name,list=map:name)
+CSINodeStatus
+  storageHealth?=1:[StorageHealth](patch=merge:name,list=map:name)
 CSIStorageCapacity and List
   ...=0:meta.TypeMeta metadata?=1:meta.ObjectMeta nodeTopology?=2:*meta.LabelSelector
   storageClassName!=3:string capacity?=4:*resource.Quantity maximumVolumeSize?=5:*resource.Quantity
@@ -23,6 +26,12 @@ StorageClass and List
   reclaimPolicy?=4:*string~core.PersistentVolumeReclaimPolicy mountOptions?=5:[string](list=atomic)
   allowVolumeExpansion?=6:*bool volumeBindingMode?=7:*string~VolumeBindingMode
   allowedTopologies?=8:[core.TopologySelectorTerm](list=atomic)
+StorageHealth
+  name!=1:string healthConditions?=2:[StorageHealthCondition](list=atomic)
+StorageHealthCondition
+  status!=1:string~StorageHealthStatusType reason!=2:string message?=3:string
+  accessMode?=4:*string~core.PersistentVolumeAccessMode
+  volumeMode?=5:*string~core.PersistentVolumeMode lastTransitionTime?=6:meta.Time
 TokenRequest
   audience!=1:string expirationSeconds?=2:*int64
 VolumeAttachment and List
