@@ -39,10 +39,15 @@ const { values: args } = readArguments(help, {
     'calls of ./dev bench hold, parted by ";": each load once beside each, made again and again',
     "",
   ),
+  "warm-up": valueOption(
+    "calls of each load at full speed before any is measured: members that have run for a while",
+    "0",
+  ),
   trace: valueOption("tells what our members did during so many of the slowest calls", ""),
 });
 
 const WARM_UP_MS = 2000;
+const warmUpCalls = args["warm-up"] === "0" ? 0 : count("warm-up", args["warm-up"]);
 const durationMs = count("seconds", args.seconds) * 1000;
 const traced = args.trace === "" ? 0 : count("trace", args.trace);
 const rates = args.rates.split(",").map((rate) => count("rates", rate));
@@ -87,6 +92,7 @@ async function measure(program: Executable, figures: Figure[]): Promise<void> {
     const { load, count: calls } = preparation(ready);
     await runCount(load, calls);
     if (args.meanwhile !== "") await fill(cluster, leader);
+    if (warmUpCalls > 0) for (const row of chosen) await runCount(row.load(ready), warmUpCalls);
     const cases = chosen.flatMap((row) =>
       rates.flatMap((ratePerS) => beside.map((call) => ({ row, ratePerS, call }))),
     );

@@ -37,6 +37,10 @@ export const commands: PackageCommands = {
       about: "the objects that kube-apiserver makes at its start",
       file: "packages/kube-apiserver/test/interop/defaults/main.ts",
     },
+    definitions: {
+      about: "definitions of resources of well-known projects",
+      file: "packages/kube-apiserver/test/interop/definitions/main.ts",
+    },
     limits: {
       about: "kube-apiserver's LimitRanges",
       file: "packages/kube-apiserver/test/interop/limits/main.ts",

@@ -252,11 +252,14 @@ async function writeFirstEntries(wal: Wal, members: readonly Member[]): Promise<
  * LevelDB compares no checksums when it reads, so a byte that changed on the disk would be served,
  * or a block of records passed over.
  */
-function checkStoreFiles(config: MemberConfig, { disk, clock, logger }: BootstrapDeps): void {
+async function checkStoreFiles(
+  config: MemberConfig,
+  { disk, clock, logger }: BootstrapDeps,
+): Promise<void> {
   const directory = `${config.storeDir}/db`;
   if (disk.stat(`${directory}/CURRENT`) === undefined) return;
   const startedMs = clock.monotonicMs();
-  const { tables, bytes } = checkLevelFiles(disk, directory);
+  const { tables, bytes } = await checkLevelFiles(disk, directory);
   logger.info("compared the checksums of the store's files", {
     tables,
     bytes,
@@ -303,8 +306,8 @@ async function reopen(
       });
     }
     const ids = etcdserverpb.Metadata.decode(opened.metadata);
-    const open = () => {
-      checkStoreFiles(config, deps);
+    const open = async () => {
+      await checkStoreFiles(config, deps);
       return openStore(config, deps);
     };
     store = await openUndamaged({

@@ -45,12 +45,15 @@ const largest = (): string =>
   )[0];
 
 /** What is said with the file's bytes in place of its own. */
-function saidOf(name: string, change: (bytes: Buffer) => Buffer): string | undefined {
+async function saidOf(
+  name: string,
+  change: (bytes: Buffer) => Buffer,
+): Promise<string | undefined> {
   const path = join(directory, name);
   const bytes = readFileSync(path);
   writeFileSync(path, change(Buffer.from(bytes)));
   try {
-    checkLevelFiles(nodeDisk, directory);
+    await checkLevelFiles(nodeDisk, directory);
     return undefined;
   } catch (error) {
     assert.ok(error instanceof DiskError, String(error));
@@ -67,19 +70,19 @@ const flipped = (at: number) => (bytes: Buffer) => {
 };
 
 describe("a LevelDB's files", () => {
-  it("are sound as they were written, and a table that belongs to nothing does not count", () => {
-    const checked = checkLevelFiles(nodeDisk, directory);
+  it("are sound as they were written, and a table that belongs to nothing does not count", async () => {
+    const checked = await checkLevelFiles(nodeDisk, directory);
     assert.ok(checked.tables <= tables().length);
     assert.ok(
       checked.tables >= 2 && checked.blocks > 20 && checked.bytes > 100_000,
       JSON.stringify(checked),
     );
     writeFileSync(join(directory, "999999.ldb"), "half a tab");
-    assert.deepEqual(checkLevelFiles(nodeDisk, directory), checked);
+    assert.deepEqual(await checkLevelFiles(nodeDisk, directory), checked);
     rmSync(join(directory, "999999.ldb"));
   });
 
-  it("are damaged by any byte of a table that changes, with the file and the place", () => {
+  it("are damaged by any byte of a table that changes, with the file and the place", async () => {
     const name = largest();
     const { length } = readFileSync(join(directory, name));
     // The zeros of the foot, before its last 8 bytes, are not covered by a checksum.
@@ -92,7 +95,7 @@ describe("a LevelDB's files", () => {
       length - 1,
     ];
     for (const at of places) {
-      const said = saidOf(name, flipped(at));
+      const said = await saidOf(name, flipped(at));
       assert.ok(said !== undefined, `byte ${at} of ${length}`);
       assert.ok(said.startsWith(`${join(directory, name)}: damaged at byte `), said);
       assert.match(
@@ -104,45 +107,45 @@ describe("a LevelDB's files", () => {
     }
   });
 
-  it("are damaged by a table that is cut short, empty or gone", () => {
+  it("are damaged by a table that is cut short, empty or gone", async () => {
     const name = largest();
     assert.match(
-      saidOf(name, (bytes) => bytes.subarray(0, bytes.length - 100))!,
+      (await saidOf(name, (bytes) => bytes.subarray(0, bytes.length - 100)))!,
       /the file has \d+ bytes, not \d+;/,
     );
     assert.match(
-      saidOf(name, () => Buffer.alloc(0))!,
+      (await saidOf(name, () => Buffer.alloc(0)))!,
       /damaged at byte 0: the file has 0 bytes, not/,
     );
     const path = join(directory, name);
     const bytes = readFileSync(path);
     rmSync(path);
-    assert.throws(() => checkLevelFiles(nodeDisk, directory), {
+    await assert.rejects(checkLevelFiles(nodeDisk, directory), {
       code: "Damaged",
       message: /\.ldb: the file is not there; /,
     });
     writeFileSync(path, bytes);
   });
 
-  it("are damaged by what names them; a change that was not written whole counts as absent", () => {
+  it("are damaged by what names them; a change that was not written whole counts as absent", async () => {
     const manifest = readdirSync(directory).find((name) => name.startsWith("MANIFEST-"))!;
     assert.match(
-      saidOf(manifest, flipped(20))!,
+      (await saidOf(manifest, flipped(20)))!,
       /MANIFEST-\d+: damaged at byte 0: the checksum does not match/,
     );
     assert.match(
-      saidOf("CURRENT", flipped(3))!,
+      (await saidOf("CURRENT", flipped(3)))!,
       /CURRENT: damaged at byte 0: it names no manifest/,
     );
     assert.match(
-      saidOf("CURRENT", () => Buffer.from("MANIFEST-777777\n"))!,
+      (await saidOf("CURRENT", () => Buffer.from("MANIFEST-777777\n")))!,
       /MANIFEST-777777: the file is not there/,
     );
     const path = join(directory, manifest);
     const bytes = readFileSync(path);
     writeFileSync(path, Buffer.concat([bytes, bytes.subarray(0, 12)]));
-    checkLevelFiles(nodeDisk, directory);
+    await checkLevelFiles(nodeDisk, directory);
     truncateSync(path, bytes.length);
-    checkLevelFiles(nodeDisk, directory);
+    await checkLevelFiles(nodeDisk, directory);
   });
 });

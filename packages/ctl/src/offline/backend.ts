@@ -22,10 +22,10 @@ async function openChecked(dir: string): Promise<Keyspace> {
   } catch (error) {
     const isConclusive =
       error instanceof DiskError && ["NotFound", "Locked", "NotPermitted"].includes(error.code);
-    if (!isConclusive) checkLevelFiles(nodeDisk, dir);
+    if (!isConclusive) await checkLevelFiles(nodeDisk, dir);
     throw error;
   }
-  checkLevelFiles(nodeDisk, dir);
+  await checkLevelFiles(nodeDisk, dir);
   return open();
 }
 

@@ -97,15 +97,54 @@ export class Definitions {
   private kindReference(resource: ServedResource, asList: boolean): OpenApiNode {
     const { kind, schema } = resource;
     const objectName = schema?.schema.definition ?? customName(kind);
-    const object = schema?.schema.definition === undefined ? customObject(schema) : schema.schema;
+    const object =
+      schema?.schema.definition === undefined ? this.customObject(schema) : schema.schema;
     if (!asList) return this.addKind(objectName, object, kind);
     const listKind = { ...kind, kind: `${kind.kind}List` };
     const builtin = builtinSchema(listKind);
     if (builtin !== undefined)
       return this.addKind(builtin.schema.definition as string, builtin.schema, listKind);
     this.addKind(objectName, object, kind);
-    const list = customList(kind, { ...object, definition: objectName });
+    const list = this.customList(kind, { ...object, definition: objectName });
     return this.addKind(`${objectName}List`, list, listKind);
+  }
+
+  /** The schema of a custom kind, with the fields that all kinds have. */
+  private customObject(schema: ObjectSchema | undefined): Schema {
+    const own: Schema = schema?.schema ?? {
+      type: "object",
+      "x-kubernetes-preserve-unknown-fields": true,
+    };
+    const metadata = this.metadataOf("ObjectMeta");
+    return {
+      ...own,
+      type: "object",
+      properties: { ...own.properties, ...typeFields(), metadata },
+    };
+  }
+
+  private customList(kind: GroupVersionKind, item: Schema): Schema {
+    const { apiVersion, kind: kindField } = typeFields();
+    const selectable = item["x-kubernetes-selectable-fields"];
+    return {
+      ...(selectable === undefined ? {} : { "x-kubernetes-selectable-fields": selectable }),
+      description: `A list of ${kind.kind} objects of ${apiVersionOf(kind)}.`,
+      type: "object",
+      required: ["items"],
+      properties: {
+        apiVersion,
+        items: { type: "array", items: item, description: "The objects of this list." },
+        kind: kindField,
+        metadata: this.metadataOf("ListMeta"),
+      },
+    };
+  }
+
+  /** The field "metadata" of a custom kind: in v2 a reference has no description of its own. */
+  private metadataOf(name: "ObjectMeta" | "ListMeta"): Schema {
+    const shared = meta(name);
+    const { description } = shared;
+    return this.version === "v2" ? shared : { description, allOf: [shared] };
   }
 
   private addKind(name: string, schema: Schema, kind: GroupVersionKind): OpenApiNode {
@@ -138,13 +177,28 @@ export class Definitions {
     if (schema["x-kubernetes-int-or-string"] === true) return this.intOrString(schema, builtin);
     if (this.version === "v3" && schema.definition === QUANTITY)
       return { description: schema.description, oneOf: [{ type: "string" }, { type: "number" }] };
-    return this.facts(this.version === "v2" && !builtin ? forV2(schema) : schema, builtin);
+    if (builtin) return this.facts(schema, true);
+    return this.facts(this.withEmbedded(this.version === "v2" ? forV2(schema) : schema), false);
+  }
+
+  /** A custom schema of a whole object inside another has the fields that say what it is. */
+  private withEmbedded(schema: Schema): Schema {
+    const isOpen = this.version === "v2" && isOpaque(schema);
+    if (schema["x-kubernetes-embedded-resource"] !== true || isOpen) return schema;
+    const { required = [] } = schema;
+    const missing = ["kind", "apiVersion"].filter((name) => !required.includes(name));
+    const own = { ...typeFields(), metadata: this.metadataOf("ObjectMeta") };
+    return {
+      ...schema,
+      properties: { ...schema.properties, ...own },
+      required: [...required, ...missing],
+    };
   }
 
   private intOrString(schema: Schema, builtin: boolean): OpenApiNode {
     if (!builtin || schema.format !== "int-or-string") {
       const { type: _, ...rest } = schema;
-      return this.facts(rest, builtin);
+      return this.facts(this.version === "v2" ? rest : unfolded(schema), builtin);
     }
     const { description, format } = schema;
     return this.version === "v2"
@@ -184,6 +238,14 @@ function isOpaque(schema: Schema): boolean {
   return schema["x-kubernetes-preserve-unknown-fields"] === true;
 }
 
+const INT_OR_STRING: readonly Schema[] = [{ type: "integer" }, { type: "string" }];
+
+/** A custom schema of numbers and texts with what it stands for (schema/unfold.go). */
+function unfolded(schema: Schema): Schema {
+  const isSaid = schema.anyOf !== undefined || schema.allOf?.[0]?.anyOf !== undefined;
+  return isSaid ? schema : { ...schema, anyOf: INT_OR_STRING };
+}
+
 /**
  * A custom schema as v2 can say it (apiextensions-apiserver: pkg/controller/openapi/v2). kubectl
  * refuses unknown fields and null beside known ones, so such values have no type.
@@ -206,6 +268,11 @@ function forV2(schema: Schema): Schema {
   };
 }
 
+/** A kind that a CustomResourceDefinition defines. */
+export function isCustom({ schema }: ServedResource): boolean {
+  return schema?.schema.definition === undefined;
+}
+
 function isBuiltin(name: string): boolean {
   return /^io\.k8s\.(?:api|apimachinery|apiextensions-apiserver)\./.test(name);
 }
@@ -225,32 +292,4 @@ function meta(name: string): Schema {
 function typeFields(): Readonly<Record<"apiVersion" | "kind", Schema>> {
   const { apiVersion, kind } = meta("Status").properties ?? {};
   return { apiVersion: defined(apiVersion, "apiVersion"), kind: defined(kind, "kind") };
-}
-
-/** The schema of a custom kind, with the fields that all kinds have. */
-function customObject(schema: ObjectSchema | undefined): Schema {
-  const own: Schema = schema?.schema ?? {
-    type: "object",
-    "x-kubernetes-preserve-unknown-fields": true,
-  };
-  return {
-    ...own,
-    type: "object",
-    properties: { ...own.properties, ...typeFields(), metadata: meta("ObjectMeta") },
-  };
-}
-
-function customList(kind: GroupVersionKind, item: Schema): Schema {
-  const { apiVersion, kind: kindField } = typeFields();
-  return {
-    description: `A list of ${kind.kind} objects of ${apiVersionOf(kind)}.`,
-    type: "object",
-    required: ["items"],
-    properties: {
-      apiVersion,
-      items: { type: "array", items: item, description: "The objects of this list." },
-      kind: kindField,
-      metadata: meta("ListMeta"),
-    },
-  };
 }

@@ -1,6 +1,8 @@
 /** What the documents of both OpenAPI versions have in common. */
 
 export const INFO = { title: "Kubernetes", version: "unversioned" };
+/** Of the documents of custom kinds, in version 3. */
+export const CUSTOM_INFO = { title: "Kubernetes CRD Swagger", version: "v0.1.0" };
 /** Descriptions of responses by their status. */
 export const CODES: Readonly<Record<number, string>> = {
   200: "OK",

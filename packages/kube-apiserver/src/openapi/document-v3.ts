@@ -1,7 +1,7 @@
 /** OpenAPI v3 documents of one group and version each (kube-openapi: pkg/builder3). */
 import type { GroupVersion, ServedResource } from "@quorate/kube-storage";
-import { Definitions, type OpenApiNode } from "./definitions.ts";
-import { CODES, INFO, SECURITY, SECURITY_SCHEMES } from "./document-parts.ts";
+import { Definitions, isCustom, type OpenApiNode } from "./definitions.ts";
+import { CODES, CUSTOM_INFO, INFO, SECURITY, SECURITY_SCHEMES } from "./document-parts.ts";
 import { type Operation, type PathItem, pathsOf, tagOf } from "./operations.ts";
 import { parameter } from "./parameters.ts";
 
@@ -20,14 +20,15 @@ export function* documentV3(
     yield;
   }
   while (definitions.step()) yield;
+  const schemas = definitions.sorted();
+  // As another controller publishes them in Kubernetes, without what the server knows.
+  if (resources.every((one) => one.subresource !== "" || isCustom(one)))
+    return { openapi: "3.0.0", info: CUSTOM_INFO, paths, components: { schemas } };
   return {
     openapi: "3.0.0",
     info: INFO,
     paths,
-    components: {
-      schemas: definitions.sorted(),
-      securitySchemes: SECURITY_SCHEMES,
-    },
+    components: { schemas, securitySchemes: SECURITY_SCHEMES },
     security: SECURITY,
   };
 }

@@ -56,7 +56,7 @@ type Play = (access: ApiAccess) => Promise<Answer[]>;
 /** Plays with a new server of ours. */
 export const onOurs =
   (options: Parameters<typeof startApiServer>[0] = {}) =>
-  async (play: Play): Promise<Answer[]> => {
+  async <T>(play: (access: ApiAccess) => Promise<T>): Promise<T> => {
     await using api = await startApiServer(options);
     return await play(accessOf(api.kubeconfig));
   };

@@ -72,9 +72,15 @@ const WIDGET: Schema = {
           "x-kubernetes-preserve-unknown-fields": true,
         },
         anyOf: { type: "string", anyOf: [{ pattern: "a" }] },
+        template: {
+          type: "object",
+          required: ["kind"],
+          "x-kubernetes-embedded-resource": true,
+        },
       },
     },
   },
+  "x-kubernetes-selectable-fields": [{ fieldPath: "spec.size" }],
 };
 
 function widgets(): ServedResource {
@@ -185,14 +191,24 @@ describe("OpenAPI v3", () => {
   });
 
   it("has custom kinds with the metadata of all objects, and other groups' subresources", async () => {
-    const { components, paths } = parsed(await documents.v3("apis/example.org/v1"));
+    const { info, security, components, paths } = parsed(await documents.v3("apis/example.org/v1"));
+    assert.deepEqual(info, { title: "Kubernetes CRD Swagger", version: "v0.1.0" });
+    assert.deepEqual([security, components.securitySchemes], [undefined, undefined]);
     const widget = components.schemas["org.example.v1.Widget"];
-    assert.deepEqual(widget.properties.metadata, {
-      $ref: "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta",
-    });
-    assert.equal(widget.properties.spec.properties.size.default, 3);
+    assert.deepEqual(widget.properties.metadata.allOf, [
+      { $ref: "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta" },
+    ]);
+    assert.match(widget.properties.metadata.description, /metadata/);
+    const { size, port, template } = widget.properties.spec.properties;
+    assert.equal(size.default, 3);
+    assert.deepEqual(port.anyOf, [{ type: "integer" }, { type: "string" }]);
+    assert.deepEqual(Object.keys(template.properties).sort(), ["apiVersion", "kind", "metadata"]);
+    assert.deepEqual(template.required, ["kind", "apiVersion"]);
+    const selectable = [{ fieldPath: "spec.size" }];
+    assert.deepEqual(widget["x-kubernetes-selectable-fields"], selectable);
     const list = components.schemas["org.example.v1.WidgetList"];
     assert.equal(list.properties.items.items.$ref, "#/components/schemas/org.example.v1.Widget");
+    assert.deepEqual(list["x-kubernetes-selectable-fields"], selectable);
     const item = paths["/apis/example.org/v1/namespaces/{namespace}/widgets/{name}"];
     const types = Object.keys(item.patch.requestBody.content);
     assert.ok(!types.includes("application/strategic-merge-patch+json"));

@@ -56,6 +56,8 @@ export interface Schema {
   readonly "x-kubernetes-patch-merge-key"?: string;
   readonly "x-kubernetes-patch-strategy"?: string;
   readonly "x-kubernetes-validations"?: readonly ValidationRule[];
+  /** Of a whole object: the fields by which lists can be selected, as it is published. */
+  readonly "x-kubernetes-selectable-fields"?: readonly { readonly fieldPath: string }[];
 }
 
 /** The schema of a kind, metadata included. */

@@ -300,7 +300,8 @@ function isPresent(value: unknown): boolean {
 function storageErrors(spec: StoredSpec, path: string): FieldError[] {
   const versions = spec.versions ?? [];
   const where = child(path, "versions");
-  const shown = versions.map(internalVersion);
+  // No list at all is shown as Go shows one.
+  const shown = spec.versions?.map(internalVersion) ?? null;
   const errors: FieldError[] = [];
   if (new Set(versions.map((version) => version.name)).size < versions.length) {
     errors.push(invalidValue(where, shown, "must contain unique version names"));

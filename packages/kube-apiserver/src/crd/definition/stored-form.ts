@@ -100,7 +100,8 @@ export function toStoredSpec(spec: CrdSpec): StoredSpec {
     names,
     scope,
     ...(common as StoredCommon),
-    versions,
+    // None at all is not the same as an empty list, as Go shows it.
+    ...(spec.versions == null ? {} : { versions }),
     conversion: conversion && toStoredConversion(conversion),
     preserveUnknownFields,
   });

@@ -85,7 +85,8 @@ export async function crdUpdateErrors(crd: Crd, old: Crd, rules: CrdRules): Prom
 }
 
 function nameErrors({ metadata }: Crd, wanted: string): FieldError[] {
-  if (metadata.name === wanted) return [];
+  // That there is none is another error.
+  if (metadata.name === wanted || (metadata.name ?? "") === "") return [];
   const detail = 'must be spec.names.plural+"."+spec.group';
   return [invalidValue("metadata.name", metadata.name ?? "", detail)];
 }

@@ -39,7 +39,7 @@ export class VersionSchema {
     this.schema = version.schema?.openAPIV3Schema;
     this.#preserves = preserves;
     this.#resource = asResource(this.schema);
-    this.complete = completeSchema(this.schema, metadata, preserves);
+    this.complete = completeSchema(version, metadata, preserves);
   }
 
   /**
@@ -76,7 +76,11 @@ function withMeta(
 
 const TEXT: Schema = { type: "string" };
 
-function completeSchema(schema: Schema | undefined, metadata: Schema, preserves: boolean): Schema {
+function completeSchema(version: CrdVersion, metadata: Schema, preserves: boolean): Schema {
+  const schema = version.schema?.openAPIV3Schema;
+  const selectable = (version.selectableFields ?? []).map(({ jsonPath = "" }) => ({
+    fieldPath: jsonPath.replace(/^\./, ""),
+  }));
   const properties: Record<string, Schema> = { ...schema?.properties };
   setField(properties, "apiVersion", { ...TEXT, ...schema?.properties?.["apiVersion"] });
   setField(properties, "kind", { ...TEXT, ...schema?.properties?.["kind"] });
@@ -87,5 +91,6 @@ function completeSchema(schema: Schema | undefined, metadata: Schema, preserves:
     ...schema,
     properties,
     ...(open ? { "x-kubernetes-preserve-unknown-fields": true } : {}),
+    ...(selectable.length > 0 ? { "x-kubernetes-selectable-fields": selectable } : {}),
   };
 }

@@ -1,6 +1,7 @@
 /** Go's modules of other projects, from Go's module proxy. */
 import { spawnSync } from "node:child_process";
 import { cpSync, existsSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 /** Runs the program go to its end; what it prints on standard error is shown. */
@@ -19,17 +20,22 @@ export function go(
 }
 
 /**
- * A copy of a module that tests may change.
+ * Where Go keeps a module's files, which nobody may change.
  * @param module such as "k8s.io/kubernetes@v1.36.3"
  * @returns its directory, or undefined where Go or its module proxy does not have it
  */
+export function moduleDirectory(module: string): string | undefined {
+  const found = go(["mod", "download", "-json", module], tmpdir(), { GOFLAGS: "" });
+  return found.ok ? (JSON.parse(found.text) as { readonly Dir: string }).Dir : undefined;
+}
+
+/** A copy of a module in `directory` that tests may change; as `moduleDirectory` otherwise. */
 export function moduleCopy(module: string, directory: string): string | undefined {
   const copy = join(directory, module.replaceAll(/[/@]/g, "-"));
   if (existsSync(copy)) return copy;
-  const found = go(["mod", "download", "-json", module], directory, { GOFLAGS: "" });
-  if (!found.ok) return undefined;
-  const { Dir } = JSON.parse(found.text) as { readonly Dir: string };
-  cpSync(Dir, copy, { recursive: true });
+  const source = moduleDirectory(module);
+  if (source === undefined) return undefined;
+  cpSync(source, copy, { recursive: true });
   spawnSync("chmod", ["-R", "u+w", copy]);
   return copy;
 }

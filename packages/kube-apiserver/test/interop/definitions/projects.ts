@@ -1,0 +1,43 @@
+/** Projects whose definitions of resources can be had from Go's module proxy. */
+
+/** A module with its version, and where its definitions are: directories or files. */
+export type Project = readonly [module: string, ...paths: string[]];
+
+export const PROJECTS: readonly Project[] = [
+  ["github.com/argoproj/argo-cd/v3@v3.2.1", "manifests/crds"],
+  ["github.com/argoproj/argo-rollouts@v1.8.3", "manifests/crds"],
+  ["github.com/argoproj/argo-workflows/v3@v3.7.3", "manifests/base/crds/full"],
+  ["github.com/cert-manager/cert-manager@v1.21.2", "deploy/crds"],
+  ["github.com/cilium/cilium@v1.20.2", "pkg/k8s/apis/cilium.io/client/crds"],
+  ["github.com/cloudnative-pg/cloudnative-pg@v1.26.0", "config/crd/bases"],
+  ["github.com/crossplane/crossplane/v2@v2.0.2", "cluster/crds"],
+  ["github.com/elastic/cloud-on-k8s/v3@v3.5.0", "config/crds/v1/resources"],
+  ["github.com/external-secrets/external-secrets@v1.3.2", "config/crds/bases"],
+  ["github.com/fluxcd/helm-controller@v1.4.0", "config/crd/bases"],
+  ["github.com/fluxcd/kustomize-controller@v1.6.0", "config/crd/bases"],
+  ["github.com/fluxcd/notification-controller@v1.6.0", "config/crd/bases"],
+  ["github.com/fluxcd/source-controller@v1.7.0", "config/crd/bases"],
+  ["github.com/grafana/grafana-operator/v5@v5.18.0", "config/crd/bases"],
+  ["github.com/kedacore/keda/v2@v2.21.0", "config/crd/bases"],
+  ["github.com/kubernetes-csi/external-snapshotter/client/v8@v8.7.0", "config/crd"],
+  ["github.com/kyverno/kyverno@v1.19.1", "config/crds/kyverno", "config/crds/policies.kyverno.io"],
+  ["github.com/mariadb-operator/mariadb-operator@v0.38.1", "config/crd/bases"],
+  ["github.com/open-policy-agent/gatekeeper/v3@v3.23.1", "config/crd/bases"],
+  ["github.com/projectcontour/contour@v1.33.8", "examples/contour/01-crds.yaml"],
+  ["github.com/prometheus-operator/prometheus-operator@v0.85.0", "example/prometheus-operator-crd"],
+  ["github.com/rabbitmq/cluster-operator/v2@v2.10.0", "config/crd/bases"],
+  ["github.com/ray-project/kuberay/ray-operator@v1.5.0", "config/crd/bases"],
+  ["github.com/rook/rook@v1.15.0", "deploy/examples/crds.yaml"],
+  ["github.com/tektoncd/pipeline@v1.0.0", "config/300-crds"],
+  ["github.com/traefik/traefik/v3@v3.7.13", "integration/fixtures/k8s"],
+  ["github.com/vmware-tanzu/velero@v1.18.3", "config/crd/v1/bases", "config/crd/v2alpha1/bases"],
+  ["github.com/zalando/postgres-operator@v1.14.0", "charts/postgres-operator/crds"],
+  ["istio.io/api@v1.32.0", "kubernetes/customresourcedefinitions.gen.yaml"],
+  ["knative.dev/eventing@v0.46.0", "config/core/resources"],
+  ["knative.dev/serving@v0.51.0", "config/core/300-resources"],
+  ["sigs.k8s.io/cluster-api@v1.14.2", "core/config/crd/bases"],
+  ["sigs.k8s.io/gateway-api@v1.4.1", "config/crd/experimental"],
+  ["sigs.k8s.io/jobset@v0.11.0", "config/components/crd/bases"],
+  ["sigs.k8s.io/karpenter@v1.8.0", "pkg/apis/crds"],
+  ["sigs.k8s.io/kueue@v0.17.0", "config/components/crd/bases"],
+];
