@@ -8,6 +8,8 @@ export const DEFAULT_PLUGINS = [
   "Priority",
   "RuntimeClass",
   "CertificateSubjectRestriction",
+  "MutatingAdmissionPolicy",
+  "ValidatingAdmissionPolicy",
   "ResourceQuota",
 ] as const;
 
@@ -17,6 +19,8 @@ export const MORE_PLUGINS = ["OwnerReferencesPermissionEnforcement"] as const;
 /** Always on. */
 export const FIXED_PLUGINS = [
   "NamespaceLifecycle",
+  "CertificateApproval",
+  "CertificateSigning",
   "MutatingAdmissionWebhook",
   "ValidatingAdmissionWebhook",
 ] as const;

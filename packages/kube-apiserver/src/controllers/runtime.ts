@@ -190,12 +190,14 @@ export class PolicyRuntime {
       ...optional("RuntimeClass", () => runtimeClass(this.#finder(RUNTIMES))),
       signerPermissions(authorizer),
       ...optional("CertificateSubjectRestriction", subjectRestriction),
-      mutatingPolicies(this.#mutatingPolicies, calls),
+      ...optional("MutatingAdmissionPolicy", () => mutatingPolicies(this.#mutatingPolicies, calls)),
       mutatingWebhooks(this.#mutating, calls),
       ...optional("OwnerReferencesPermissionEnforcement", () =>
         ownerReferencesPermission(authorizer, served),
       ),
-      validatingPolicies(this.#validatingPolicies, calls),
+      ...optional("ValidatingAdmissionPolicy", () =>
+        validatingPolicies(this.#validatingPolicies, calls),
+      ),
       validatingWebhooks(this.#validating, calls),
       // The last one: what is refused uses nothing.
       ...optional("ResourceQuota", () => resourceQuota(this.#quotaDeps)),

@@ -1,8 +1,4 @@
-/**
- * The server offers what kube-apiserver 1.37.2 offers. The document is Kubernetes' own
- * (api/discovery/aggregated_v2.json), without the versions that are off by default; the one of
- * 1.36.3 is so what kube-apiserver 1.36.3 answers.
- */
+/** The server offers what kube-apiserver 1.37.2 offers, by its stored discovery documents. */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -72,7 +72,7 @@ export async function startServer(
   const webhooks = new FakeWebhooks();
   const runtime = new PolicyRuntime(
     {
-      plugins: options.plugins ?? new Set(),
+      plugins: options.plugins ?? new Set(["MutatingAdmissionPolicy", "ValidatingAdmissionPolicy"]),
       controllers: options.controllers ?? SERVED,
       rootCaPem: "-----BEGIN CERTIFICATE-----",
       identity: "server-1",

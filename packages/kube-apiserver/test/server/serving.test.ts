@@ -215,8 +215,9 @@ describe("flags", () => {
       );
       const { plugins } = await options({
         ...given,
-        "enable-admission-plugins": "OwnerReferencesPermissionEnforcement,Priority",
-        "disable-admission-plugins": "Priority,LimitRanger",
+        "enable-admission-plugins":
+          "OwnerReferencesPermissionEnforcement,Priority,ValidatingAdmissionPolicy,CertificateSigning",
+        "disable-admission-plugins": "Priority,LimitRanger,MutatingAdmissionPolicy",
       });
       assert.deepEqual(
         [...plugins],
@@ -225,6 +226,7 @@ describe("flags", () => {
           "TaintNodesByCondition",
           "RuntimeClass",
           "CertificateSubjectRestriction",
+          "ValidatingAdmissionPolicy",
           "ResourceQuota",
           "OwnerReferencesPermissionEnforcement",
         ],

@@ -121,6 +121,17 @@ export const SUITES: readonly Suite[] = [
     packages,
     prepare: kubebuilderSamples,
   })),
+  {
+    name: "kro",
+    module: "github.com/kubernetes-sigs/kro@v0.9.4",
+    packages: ["./test/integration/suites/core"],
+  },
+  {
+    name: "kyverno",
+    module: "github.com/kyverno/kyverno@v1.18.2",
+    packages: ["./test/integration/gpol", "./test/integration/mpol", "./test/integration/vpol"],
+    tags: "integration",
+  },
 ];
 
 /** Definitions as cert-manager's Makefile makes them: Helm's templates stand in labels alone. */
