@@ -13,10 +13,11 @@ function keysOf(tree: KeyTree<number>, from = "", to?: string): string[] {
   return keys;
 }
 
-test("a tree equals a sorted map under random changes, across many leaves", () => {
-  for (let seed = 1; seed <= 4; seed++) {
+test("a tree equals a sorted map under random changes, across many leaves and branches", () => {
+  for (let seed = 1; seed <= 8; seed++) {
     const prng = new Prng(seed);
-    const tree = new KeyTree<number>();
+    // The second half has some 30 branches.
+    const tree = seed <= 4 ? new KeyTree<number>() : new KeyTree<number>(8, 8);
     const model = new Map<string, number>();
     const keyOf = (n: number): string =>
       seed % 2 === 0 ? String(n).padStart(5, "0") : n.toString(2);
@@ -95,6 +96,25 @@ test("keys in ascending and in descending order are all found", () => {
     assert.ok(tree.leafCount <= (order === keys ? full : 2 * full), `${tree.leafCount} leaves`);
     for (const key of order.slice(0, -10)) tree.delete(key);
     assert.equal(tree.leafCount, 1);
+  }
+});
+
+test("in ascending order branches fill up too, and they join when their leaves go", () => {
+  const keys = Array.from({ length: 1000 }, (_, i) => String(i).padStart(4, "0"));
+  for (const order of [keys, keys.toReversed()]) {
+    const tree = new KeyTree<number>(8, 8);
+    for (const key of order) tree.set(key, Number(key));
+    assert.deepEqual(keysOf(tree), keys);
+    assert.deepEqual(keysOf(tree, "0100", "0900"), keys.slice(100, 900));
+    if (order === keys) assert.equal(tree.leafCount, 125);
+    let from: string | undefined = "";
+    const parts: string[] = [];
+    while (from !== undefined)
+      from = tree.scanPart(from, undefined, 7, (key) => parts.push(key) > 0);
+    assert.deepEqual(parts, keys);
+    for (const key of order.slice(0, -2)) assert.equal(tree.delete(key), true);
+    assert.deepEqual(keysOf(tree), order.slice(-2).sort());
+    assert.ok(tree.leafCount <= 3, `${tree.leafCount} leaves`);
   }
 });
 
