@@ -2,7 +2,7 @@
  * The common elements of LevelDB's tables and its manifest: varints, little-endian words, and
  * masked checksums.
  */
-import { CodedError, crc32c } from "@quorate/proto";
+import { CodedError, crc32c, EMPTY } from "@quorate/proto";
 
 /** Bytes that LevelDB does not write, with their position in the file. */
 export class BytesDamage extends CodedError<"Damaged"> {
@@ -79,4 +79,18 @@ export function word(bytes: Uint8Array, at: number): number {
 export function maskedCrc(bytes: Uint8Array, start: number, end: number): number {
   const crc = crc32c(0, bytes, start, end);
   return (((crc >>> 15) | (crc << 17)) + 0xa282ead8) >>> 0;
+}
+
+/** Two buffers by turns: what is read into one can be used while the other is read into. */
+export class TwoBuffers {
+  #next: Uint8Array = EMPTY;
+  #other: Uint8Array = EMPTY;
+
+  /** A buffer of at least so many bytes, which is given out again by the next call but one. */
+  take(sizeBytes: number): Uint8Array {
+    const buffer = this.#next.length < sizeBytes ? new Uint8Array(sizeBytes) : this.#next;
+    this.#next = this.#other;
+    this.#other = buffer;
+    return buffer;
+  }
 }

@@ -1,8 +1,8 @@
 /** Verifies the checksums of all tables of a LevelDB that no process has open. */
 import { type Disk, DiskError } from "@quorate/host";
 import { defined, toLatin1 } from "@quorate/proto";
-import { BytesDamage } from "./bytes.ts";
-import { liveTables } from "./manifest.ts";
+import { BytesDamage, TwoBuffers } from "./bytes.ts";
+import { liveTables, tablePath } from "./manifest.ts";
 import { checkTable } from "./table.ts";
 
 const ADVICE =
@@ -32,49 +32,43 @@ export async function checkLevelFiles(disk: Disk, directory: string): Promise<Ch
   );
   const checked = { tables: live.size, blocks: 0, bytes: 0 };
   const wanted = [...live].map(([number, { sizeBytes }]) => ({
-    path: `${directory}/${String(number).padStart(6, "0")}.ldb`,
+    path: tablePath(directory, number),
     sizeBytes,
   }));
   // While one table is compared, the next one is read.
-  const reader = new TableReader(disk);
-  let next = wanted.length > 0 ? reader.read(wanted[0]) : undefined;
+  const buffers = new TwoBuffers();
+  const read = (index: number): Promise<Uint8Array> | undefined => {
+    const table = wanted[index];
+    const bytes = table && readTable(disk, table, buffers);
+    // A failure is for its own table, unless one before it is damaged.
+    bytes?.catch(() => {});
+    return bytes;
+  };
+  let next = read(0);
   for (const [index, { path }] of wanted.entries()) {
     const bytes = await defined(next, "the table that is read");
-    const after = wanted[index + 1];
-    next = after === undefined ? undefined : reader.read(after);
-    // A failure is for its own table, unless one before it is damaged.
-    next?.catch(() => {});
+    next = read(index + 1);
     checked.blocks += reporting(path, () => checkTable(bytes));
     checked.bytes += bytes.length;
   }
   return checked;
 }
 
-/** Reads whole tables into two buffers by turns: one is valid until the next but one is read. */
-class TableReader {
-  readonly #disk: Disk;
-  #buffer: Uint8Array = new Uint8Array(0);
-  #spare: Uint8Array = new Uint8Array(0);
-
-  constructor(disk: Disk) {
-    this.#disk = disk;
-  }
-
-  /** Resolves with the whole file. @throws DiskError */
-  async read({ path, sizeBytes }: { path: string; sizeBytes: number }): Promise<Uint8Array> {
-    const buffer = this.#spare.length < sizeBytes ? new Uint8Array(sizeBytes) : this.#spare;
-    this.#spare = this.#buffer;
-    this.#buffer = buffer;
-    const file = existing(path, () => this.#disk.open(path, "read"));
-    try {
-      const bytes = buffer.subarray(0, sizeBytes);
-      const lengthBytes = file.size();
-      if (lengthBytes === sizeBytes && (await file.readLater(bytes, 0)) === sizeBytes) return bytes;
-      const text = `the file has ${lengthBytes} bytes, not ${sizeBytes}`;
-      throw damaged(path, new BytesDamage(lengthBytes, text));
-    } finally {
-      file.close();
-    }
+/** Resolves with the whole file. @throws DiskError */
+async function readTable(
+  disk: Disk,
+  { path, sizeBytes }: { path: string; sizeBytes: number },
+  buffers: TwoBuffers,
+): Promise<Uint8Array> {
+  const bytes = buffers.take(sizeBytes).subarray(0, sizeBytes);
+  const file = existing(path, () => disk.open(path, "read"));
+  try {
+    const lengthBytes = file.size();
+    if (lengthBytes === sizeBytes && (await file.readLater(bytes, 0)) === sizeBytes) return bytes;
+    const text = `the file has ${lengthBytes} bytes, not ${sizeBytes}`;
+    throw damaged(path, new BytesDamage(lengthBytes, text));
+  } finally {
+    file.close();
   }
 }
 

@@ -84,3 +84,8 @@ function applyChange(
     } else throw new BytesDamage(offset, `an unknown tag ${tag}`);
   }
 }
+
+/** The file of the table with this number. */
+export function tablePath(directory: string, number: number): string {
+  return `${directory}/${String(number).padStart(6, "0")}.ldb`;
+}

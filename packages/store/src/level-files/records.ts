@@ -11,7 +11,7 @@
 import { type Disk, DiskError } from "@quorate/host";
 import { defined, toLatin1 } from "@quorate/proto";
 import { BytesDamage } from "./bytes.ts";
-import { type LiveTable, liveTables } from "./manifest.ts";
+import { type LiveTable, liveTables, tablePath } from "./manifest.ts";
 import { compareUserKeys, MARK_BYTES, type OpenTable, TableRun } from "./table-run.ts";
 
 /** More tables than this are not opened at once: 32 GiB of them. */
@@ -217,7 +217,7 @@ function openRuns(
     if (tables.length > MAX_OPEN_TABLES) return "too many";
     return runsOf(tables).map((run) =>
       run.map(([number, { sizeBytes, smallest }]) => {
-        const path = `${directory}/${String(number).padStart(6, "0")}.ldb`;
+        const path = tablePath(directory, number);
         const isWithin = compareUserKeys(smallest, smallest.length, from, from.length) >= 0;
         const table = { file: disk.open(path, "read"), sizeBytes, isWithin };
         opened.push(table);

@@ -10,7 +10,7 @@
  * and its sequence number, little-endian.
  */
 import type { DiskFile } from "@quorate/host";
-import { ByteReader, BytesDamage, word } from "./bytes.ts";
+import { ByteReader, BytesDamage, TwoBuffers, word } from "./bytes.ts";
 import { uncompress, uncompressedLength, uncompressInto } from "./snappy.ts";
 import { FOOT_BYTES, handleAt, TRAILER_BYTES } from "./table.ts";
 
@@ -82,8 +82,8 @@ export class TableRun {
   #inWindow = 0;
   /** The window after it, while it is read; undefined when nothing is left. */
   #ahead: Promise<Window | undefined> | undefined;
-  /** Its bytes, and those of the window in turn. */
-  #spare: Uint8Array = new Uint8Array(0);
+  /** Of the window and of the one ahead. */
+  readonly #buffers = new TwoBuffers();
   /** The content of the present block, if that is compressed. */
   #plain: Uint8Array = new Uint8Array(0);
   /** In the present block: the next record, and the end of its records. */
@@ -132,7 +132,6 @@ export class TableRun {
       this.isDone = true;
       return;
     }
-    this.#spare = this.#window.bytes;
     this.#window = next;
     this.#inWindow = next.first;
     if (this.#isLast) return;
@@ -141,7 +140,7 @@ export class TableRun {
     this.#ahead.catch(() => {});
   }
 
-  /** Reads the blocks that follow into the spare buffer; undefined where there are none. */
+  /** Reads the blocks that follow; undefined where there are none. */
   async #readWindow(): Promise<Window | undefined> {
     while (this.#block === this.#places.offsets.length) {
       if (this.#isLast) return undefined;
@@ -159,10 +158,7 @@ export class TableRun {
       sizeBytes = endBytes - offset;
       this.#block++;
     }
-    const bytes =
-      this.#spare.length < sizeBytes
-        ? new Uint8Array(Math.max(sizeBytes, WINDOW_BYTES))
-        : this.#spare;
+    const bytes = this.#buffers.take(Math.max(sizeBytes, WINDOW_BYTES));
     const { file } = this.#tables[this.#table];
     await readFully(file, bytes.subarray(0, sizeBytes), offset);
     return { places, first, end: this.#block, bytes, offset };
