@@ -182,7 +182,12 @@ export {
   type Watcher,
   type WriteOptions,
 } from "./src/rest/interfaces.ts";
-export type { DecodedObject, ServedResource, ServedResources } from "./src/rest/served-resource.ts";
+export {
+  type DecodedObject,
+  isBuiltIn,
+  type ServedResource,
+  type ServedResources,
+} from "./src/rest/served-resource.ts";
 export {
   type Amounts,
   added,

@@ -268,11 +268,6 @@ function forV2(schema: Schema): Schema {
   };
 }
 
-/** A kind that a CustomResourceDefinition defines. */
-export function isCustom({ schema }: ServedResource): boolean {
-  return schema?.schema.definition === undefined;
-}
-
 function isBuiltin(name: string): boolean {
   return /^io\.k8s\.(?:api|apimachinery|apiextensions-apiserver)\./.test(name);
 }

@@ -1,6 +1,6 @@
 /** OpenAPI v3 documents of one group and version each (kube-openapi: pkg/builder3). */
-import type { GroupVersion, ServedResource } from "@quorate/kube-storage";
-import { Definitions, isCustom, type OpenApiNode } from "./definitions.ts";
+import { type GroupVersion, isBuiltIn, type ServedResource } from "@quorate/kube-storage";
+import { Definitions, type OpenApiNode } from "./definitions.ts";
 import { CODES, CUSTOM_INFO, INFO, SECURITY, SECURITY_SCHEMES } from "./document-parts.ts";
 import { type Operation, type PathItem, pathsOf, tagOf } from "./operations.ts";
 import { parameter } from "./parameters.ts";
@@ -21,8 +21,8 @@ export function* documentV3(
   }
   while (definitions.step()) yield;
   const schemas = definitions.sorted();
-  // As another controller publishes them in Kubernetes, without what the server knows.
-  if (resources.every((one) => one.subresource !== "" || isCustom(one)))
+  // Custom kinds are published by another controller in Kubernetes, which knows no security.
+  if (!resources.some(isBuiltIn))
     return { openapi: "3.0.0", info: CUSTOM_INFO, paths, components: { schemas } };
   return {
     openapi: "3.0.0",

@@ -3,6 +3,7 @@ import {
   builtinKind,
   compareVersions,
   type GroupVersionKind,
+  isBuiltIn,
   jsonCodec,
   type KindSource,
   kindSource,
@@ -74,11 +75,6 @@ export class ResourceTable implements ServedResources {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
-}
-
-/** Whether a resource is a built-in kind's: those have protobuf. */
-export function isBuiltIn({ subresource, protobuf }: ServedResource): boolean {
-  return subresource === "" && protobuf !== undefined;
 }
 
 function compareText(a: string, b: string): number {

@@ -12,7 +12,13 @@ import type {
   ServedResources,
   UserInfo,
 } from "@quorate/kube-storage";
-import { attributesOf, DEFAULT_TABLE, kindSource, plainStrategy } from "@quorate/kube-storage";
+import {
+  attributesOf,
+  DEFAULT_TABLE,
+  isBuiltIn,
+  kindSource,
+  plainStrategy,
+} from "@quorate/kube-storage";
 import { MemoryCluster, memoryStorage } from "@quorate/kube-storage/testing";
 import type { Admission } from "../../src/admission/admission.ts";
 import { AdmissionChain, type AdmissionPlugin } from "../../src/admission/chain.ts";
@@ -21,7 +27,6 @@ import { namespaces } from "../../src/builtin/namespaces.ts";
 import { servedResourcesOf } from "../../src/builtin/served-resources.ts";
 import { LocalClient } from "../../src/informers/local-client.ts";
 import { systemContext } from "../../src/informers/system-context.ts";
-import { isBuiltIn } from "../../src/server/resource-table.ts";
 
 export const source = ({ group, version, kind }: GroupVersionKind): KindSource =>
   kindSource(group, version, kind);

@@ -71,3 +71,8 @@ export interface ServedResources {
   /** Calls `listener` after each change; returns a function that stops that. */
   onChange(listener: () => void): () => void;
 }
+
+/** Whether a resource is a built-in kind's: those have protobuf. */
+export function isBuiltIn({ subresource, protobuf }: ServedResource): boolean {
+  return subresource === "" && protobuf !== undefined;
+}

@@ -101,7 +101,7 @@ export function toStoredSpec(spec: CrdSpec): StoredSpec {
     scope,
     ...(common as StoredCommon),
     // None at all is not the same as an empty list, as Go shows it.
-    ...(spec.versions == null ? {} : { versions }),
+    versions: spec.versions == null ? undefined : versions,
     conversion: conversion && toStoredConversion(conversion),
     preserveUnknownFields,
   });
