@@ -41,15 +41,17 @@ const { values: args } = readArguments(help, {
   ),
   "warm-up": valueOption(
     "calls of each load at full speed before any is measured: members that have run for a while",
-    "0",
+    "",
   ),
   trace: valueOption("tells what our members did during so many of the slowest calls", ""),
 });
 
 const WARM_UP_MS = 2000;
-const warmUpCalls = args["warm-up"] === "0" ? 0 : count("warm-up", args["warm-up"]);
+const countOrNone = (name: "warm-up" | "trace"): number =>
+  args[name] === "" ? 0 : count(name, args[name]);
+const warmUpCalls = countOrNone("warm-up");
 const durationMs = count("seconds", args.seconds) * 1000;
-const traced = args.trace === "" ? 0 : count("trace", args.trace);
+const traced = countOrNone("trace");
 const rates = args.rates.split(",").map((rate) => count("rates", rate));
 const chosen = args.rows.split(";").map((name): Row => {
   const row = rows.find((one) => one.name.startsWith(name));
